@@ -1,6 +1,7 @@
 import Foundation
 import GatewayFleet
 import Logging
+import Synchronization
 import Testing
 
 @testable import Gateway
@@ -21,18 +22,24 @@ struct FleetServiceTests {
         #expect(journal.finish([tokens[0]]).isEmpty)
     }
 
-    /// A service without a broker.
-    private func makeService(_ journal: sending FleetJournal, descriptor: Int32) throws -> FleetService {
+    /// A service without a broker. By default, no time passes for it, so no window ends.
+    private func makeService(
+        _ journal: sending FleetJournal,
+        descriptor: Int32,
+        timeSinceStart: @escaping @Sendable () -> Duration = { .zero }
+    ) throws -> FleetService {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         // Port 1 of this machine has no listener.
         let address = try #require(BrokerAddress(parsing: "mqtt://127.0.0.1:1"))
-        let configuration = FleetService.Configuration(
+        var configuration = FleetService.Configuration(
             connection: MQTTConfiguration(broker: address, gateway: "fleet", logger: logger),
             session: "test",
             topics: FleetTopics(prefix: "ble"),
             descriptor: descriptor
         )
-        return try FleetService(configuration, journal: journal, logger: logger)
+        // The ages of messages in the journal are measured by the system's time.
+        configuration.window.memory = .seconds(3600)
+        return try FleetService(configuration, journal: journal, timeSinceStart: timeSinceStart, logger: logger)
     }
 
     /// Runs a service until it has taken the messages in its journal, and returns its lines.
@@ -65,7 +72,8 @@ struct FleetServiceTests {
     /// there is a reader, so the service waits as for a slow disk.
     private func makeSlowService(
         in directory: String,
-        descriptor: Int32
+        descriptor: Int32,
+        timeSinceStart: @escaping @Sendable () -> Duration = { .zero }
     ) throws -> (service: FleetService, pipe: String) {
         let journal = try FleetJournal(directory: directory)
         var tokens: [UInt64] = []
@@ -76,7 +84,11 @@ struct FleetServiceTests {
         let unstored = journal.finish(tokens)
         let pipe = "\(directory)/0000000000001001.journal"
         try #require(unstored.isEmpty && tokens.last == 0x1000 && mkfifo(pipe, 0o600) == 0)
-        return (try makeService(journal, descriptor: descriptor), pipe)
+        return (try makeService(journal, descriptor: descriptor, timeSinceStart: timeSinceStart), pipe)
+    }
+
+    private func reception(by gateway: String) -> MQTTSession.Reception {
+        .init(topic: "ble/sensors/C0DE00000001/\(gateway)", payload: Array(text.utf8), isRetained: false)
     }
 
     /// The service manager ends a service that does not answer. The metrics and the health have one thread.
@@ -87,8 +99,7 @@ struct FleetServiceTests {
         let descriptor = open("/dev/null", O_WRONLY)
         defer { close(descriptor) }
         let (service, pipe) = try makeSlowService(in: path, descriptor: descriptor)
-        let topic = "ble/sensors/C0DE00000001/hall"
-        let reception = MQTTSession.Reception(topic: topic, payload: Array(text.utf8), isRetained: false)
+        let reception = reception(by: "hall")
         let thread = Thread { _ = service.receive(reception) }
         thread.start()
         while !service.progress.usesStore { try await Task.sleep(for: .milliseconds(1)) }
@@ -101,5 +112,31 @@ struct FleetServiceTests {
         defer { close(reader) }
         while service.status.messages.received == 0 { try await Task.sleep(for: .milliseconds(1)) }
         #expect(service.status.waitingMessageCount == 1)
+    }
+
+    /// The messages of the other gateways have waited behind the one that is stored, so they are not late.
+    @Test(.timeLimit(.minutes(2)))
+    func waitForTheJournalIsNoPartOfTheWindow() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let descriptor = open("/dev/null", O_WRONLY)
+        defer { close(descriptor) }
+        let seconds = Atomic<Int64>(0)
+        let (service, pipe) = try makeSlowService(in: path, descriptor: descriptor) {
+            .seconds(seconds.load(ordering: .relaxed))
+        }
+        let reception = reception(by: "hall")
+        let thread = Thread { _ = service.receive(reception) }
+        thread.start()
+        while !service.progress.usesStore { try await Task.sleep(for: .milliseconds(1)) }
+        seconds.store(30, ordering: .relaxed)
+        let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        while !thread.isFinished { try await Task.sleep(for: .milliseconds(1)) }
+        service.advance()
+        #expect(service.status.openWindowCount == 1)
+        let isStored = service.receive(self.reception(by: "attic"))
+        #expect(isStored)
+        #expect(service.status.messages.late == 0 && service.status.openWindowCount == 1)
     }
 }

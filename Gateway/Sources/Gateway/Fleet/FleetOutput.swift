@@ -83,7 +83,8 @@ final class FleetOutput: Sendable {
         self.failed = failed
     }
 
-    private static func durationSinceNow() -> @Sendable () -> Duration {
+    /// Returns a closure that returns the time since this call.
+    static func durationSinceNow() -> @Sendable () -> Duration {
         let start = ContinuousClock.now
         return { ContinuousClock.now - start }
     }

@@ -31,7 +31,7 @@ final class FleetService: Service {
 
     private let configuration: Configuration
     private let logger: Logger
-    private let start = ContinuousClock.now
+    private let timeSinceStart: @Sendable () -> Duration
     private let state: Mutex<State>
     /// The status of the last time that the state was free.
     private let lastStatus = Mutex(FleetStatus())
@@ -46,10 +46,18 @@ final class FleetService: Service {
     private let output = Mutex<FleetOutput?>(nil)
     private let failures = AsyncStream.makeStream(of: FleetOutputError.self)
 
-    /// - Parameter journal: nothing else may use it.
+    /// - Parameters:
+    ///   - journal: nothing else may use it.
+    ///   - timeSinceStart: returns the time since any moment before.
     /// - Throws: ``MQTTError`` if the configuration cannot be used.
-    init(_ configuration: Configuration, journal: sending FleetJournal, logger: Logger) throws(MQTTError) {
+    init(
+        _ configuration: Configuration,
+        journal: sending FleetJournal,
+        timeSinceStart: @escaping @Sendable () -> Duration = FleetOutput.durationSinceNow(),
+        logger: Logger
+    ) throws(MQTTError) {
         self.configuration = configuration
+        self.timeSinceStart = timeSinceStart
         self.logger = logger
         state = Mutex(State(consumer: FleetConsumer(window: configuration.window), journal: journal))
         let output = FleetOutput(
@@ -146,7 +154,7 @@ final class FleetService: Service {
         lastStatus.withLock { $0 = status }
     }
 
-    private var now: Duration { .now - start }
+    private var now: Duration { timeSinceStart() }
     /// The system's time in milliseconds since 1970. It may be set while the program runs, for example after the start
     /// of a machine without a clock.
     private var systemTime: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
@@ -261,10 +269,8 @@ final class FleetService: Service {
             reportMalformed(reception, error, &state)
             return true
         }
-        // Both are those of the arrival, also if the disk is slow.
-        let (now, arrival) = (now, systemTime)
         progress.beginStoreUse()
-        let token = state.journal.append(topic: reception.topic, payload: payload, arrival: arrival)
+        let token = state.journal.append(topic: reception.topic, payload: payload, arrival: systemTime)
         progress.endStoreUse()
         guard let token else {
             if !state.hasStoreFailure {
@@ -278,7 +284,8 @@ final class FleetService: Service {
             state.hasStoreFailure = false
             logger.notice("messages are stored again")
         }
-        take(state.consumer.receive(message, token: token, at: now, systemTime: .milliseconds(arrival)), &state)
+        // The window begins after a wait for the disk: the other messages of the transmission have waited as well.
+        take(state.consumer.receive(message, token: token, at: now, systemTime: .milliseconds(systemTime)), &state)
         return true
     }
 
