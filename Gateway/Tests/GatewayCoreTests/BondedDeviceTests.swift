@@ -198,6 +198,30 @@ struct BondedDeviceTests {
         }
     }
 
+    @Test func secondRequestToPairOnALinkBeginsNoPairing() async throws {
+        let pairingCount = try await withGateway(usesPrivateAddresses: true) { world -> Task<Int, Never> in
+            let client = try await world.client()
+            let device = world.devices[0]
+            var policy = SecurityPolicy()
+            policy.justWorks = .always
+            // The gateway does not learn the identity address of the device.
+            policy.bonds = false
+            await device.adapter.setSecurityPolicy(policy)
+            let events = await world.adapter.securityEvents()
+            let address = try await device.privateAddress(receivedBy: world.adapter)
+            try await client.connect(address.value)
+            for _ in 1...2 { try #require(try await client.pair(address.value)) }
+            #expect(await world.adapter.bonds().isEmpty)
+            // The sequence ends when the adapter is closed.
+            return Task {
+                var count = 0
+                for await event in events { if case .pairingStarted = event { count += 1 } }
+                return count
+            }
+        }
+        #expect(await pairingCount.value == 1)
+    }
+
     @Test(arguments: [false, true])
     func databaseOfABondedDeviceIsDiscoveredAgainAfterClearCache(usesPrivateAddresses: Bool) async throws {
         let air = "\(#function) \(UInt64.random(in: 0...UInt64.max))"

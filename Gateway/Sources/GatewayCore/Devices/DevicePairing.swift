@@ -11,7 +11,7 @@ struct DevicePairing: Sendable {
     let logger: Logger
 
     /// Pairs, or encrypts the link with the key of the bond. If the device has lost that key, pairs again and replaces
-    /// the bond. The bond is privileged afterwards.
+    /// the bond. The bond is privileged afterwards. If the link is encrypted already, no pairing begins.
     ///
     /// - Returns: the identity address of the device. Without a bond, or if the link has just ended, the address that
     ///   it was connected by.
@@ -19,9 +19,10 @@ struct DevicePairing: Sendable {
     func perform() async throws(BLEError) -> DeviceAddress {
         let address = try await peripheral.linkInformation.identity
         let bonded = await adapter.bonds().map(\.identity)
-        if address.kind == .resolvablePrivate {
+        if address.kind == .resolvablePrivate, await !peripheral.isEncrypted {
             // No bond resolves the address. It may be that of a bonded device that was reset, because the device makes
-            // its private addresses with another key then. It gives its identity at the end of the pairing.
+            // its private addresses with another key then. It gives its identity at the end of the pairing. If the link
+            // is encrypted, the device has paired on it without a bond, and keeps this address.
             try await peripheral.pair(again: true)
         } else {
             try await pairOrReplaceBond()
