@@ -106,6 +106,42 @@ struct BondedDeviceTests {
         }
     }
 
+    /// A device with private addresses can be connected under its identity address as well.
+    @Test(arguments: [false, true])
+    func bondOfAPairingDecidesBeforeTheConnectionEnds(usesCommands: Bool) async throws {
+        try await withTable(adapterCount: 1) { world in
+            let (table, address) = (world.table, world.device.address.value)
+            if usesCommands {
+                let logger = GatewayConfiguration(name: "test").logger
+                let commands = DeviceCommands(devices: table, idleTimeout: .seconds(3600), logger: logger)
+                let command = DeviceCommand(.pair, address: address, isRandom: true, timeout: .seconds(60))
+                let outcome: DeviceCommandOutcome = try await withCheckedThrowingContinuation { waiting in
+                    commands.perform(command, report: { waiting.resume(with: $0) })
+                }
+                guard case .paired(world.device.address) = outcome else {
+                    Issue.record("no result of a pairing")
+                    return
+                }
+                #expect(world.runners[0].hasBond(with: address))
+                await commands.stop(timeout: .seconds(60))
+            } else {
+                let client = try await world.makeClient()
+                table.connect(address, isRandom: true, usesCache: false, for: client)
+                while !table.statuses.contains(where: { $0.isConnected }) { await Task.yield() }
+                let connection = table.state.withLock { $0.connections.first }
+                let services = try #require(connection).services
+                services.set([], of: address)
+                table.perform(.pair, on: address, for: client)
+                // The cache is cleared after the pairing.
+                table.perform(.clearCache, on: address, for: client)
+                while services.services(of: address) != nil { await Task.yield() }
+                #expect(world.runners[0].hasBond(with: address))
+                table.remove(client)
+                await table.waitForEnds(atMost: .seconds(3600))
+            }
+        }
+    }
+
     @Test func pairReplacesTheBondWhoseKeyTheDeviceHasLost() async throws {
         try await withGateway { world in
             let client = try await world.client()

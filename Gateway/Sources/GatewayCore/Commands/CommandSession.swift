@@ -211,7 +211,9 @@ actor CommandSession {
     private func pair(_ command: DeviceCommand) async throws(DeviceCommandError) -> DeviceAddress {
         let link = try await connectedLink(command)
         let pairing = DevicePairing(peripheral: link.peripheral, adapter: link.slot.adapter, logger: logger)
-        return try await Self.translating { () async throws(BLEError) in try await pairing.perform() }
+        let identity = try await Self.translating { () async throws(BLEError) in try await pairing.perform() }
+        await devices.readBonds(of: link.slot.adapterIndex)
+        return identity
     }
 
     /// Ends the connection and its subscriptions, and removes the bonds of all adapters with the device.

@@ -145,6 +145,7 @@ struct DeviceSession {
                 logger: connection.logger
             )
             try await pairing.perform()
+            await connection.adapters.runners[connection.adapterIndex].readBonds()
             // The link may end before the next operation.
             await connection.updateLinkAddress(of: peripheral)
             client.send(.pairing(address, error: 0))

@@ -172,8 +172,8 @@ final class DeviceTable: Sendable {
         }
     }
 
-    /// Reads an adapter's bonds again. It is called before the slot of a connection is free, so that the next choice of
-    /// an adapter follows a bond that was added or removed.
+    /// Reads an adapter's bonds again. It is called after a requested pairing, and before the slot of a connection is
+    /// free, so that the next choice of an adapter follows a bond that was added or removed.
     func readBonds(of adapter: Int) async {
         await adapters.runners[adapter].readBonds()
     }
