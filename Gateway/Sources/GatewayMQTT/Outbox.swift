@@ -68,6 +68,9 @@ struct Outbox {
     /// The number of them with which they are removed. It grows while the store fails, because each attempt costs as
     /// much as there are.
     private(set) var removalCount = Self.window
+    /// Whether the file is to be opened when the broker has confirmed the messages that were sent. No others are sent
+    /// until then.
+    private var isOpeningDue = false
     /// The number of messages that were dropped since the last time that none waited.
     private var recentDropCount: UInt64 = 0
 
@@ -155,38 +158,50 @@ struct Outbox {
         ready = []
     }
 
-    /// Stores the messages that are not stored, as far as the store takes them.
-    private mutating func storeWaiting() {
+    /// Stores the messages that are not stored, as far as the store takes them. False if something has failed; nothing
+    /// else is tried then, because another program may have locked the file.
+    @discardableResult
+    private mutating func storeWaiting() -> Bool {
         if !file.isOpen, unconfirmed.isEmpty { openStore() }
         followClock()
-        while file.isOpen, !unstored.isEmpty {
+        let isDone = storeAll() && dropStoredExcess()
+        dropUnstoredExcess()
+        return isDone
+    }
+
+    /// Stores the messages that are not stored; false if some could not be.
+    private mutating func storeAll() -> Bool {
+        while !unstored.isEmpty {
+            guard file.isOpen else { return false }
             let time = time
             let entries = zip(1..., unstored.prefix(Self.window)).map { [lastNumber] in
                 MessageStore.Entry(number: lastNumber + Int64($0), message: $1, time: time)
             }
-            guard change(.append, { try $0.append(entries) }) != nil else { break }
+            guard change(.append, { try $0.append(entries) }) != nil else { return false }
             lastNumber += Int64(entries.count)
             storedCount += entries.count
             unstored.removeFirst(entries.count)
         }
-        dropExcess()
+        return true
     }
 
-    private mutating func dropExcess() {
-        if storedCount > limit {
-            // Some more are removed, so that not each message costs a search.
-            let excess = min(storedCount - limit + limit / 100, storedCount)
-            let last = lastLoaded
-            if let removed = change(.remove, { try $0.removeOldest(excess, after: last) }) {
-                storedCount -= excess
-                drop(removed, because: "more than \(limit) wait, and the oldest go first")
-            }
-        }
-        if unstored.count > memoryLimit {
-            let excess = unstored.count - memoryLimit
-            unstored.removeFirst(excess)
-            drop(excess, because: "more than \(memoryLimit) wait in memory, and the oldest go first")
-        }
+    /// Drops the oldest stored messages beyond the limit; false if they cannot be removed.
+    private mutating func dropStoredExcess() -> Bool {
+        guard storedCount > limit else { return true }
+        // Some more are removed, so that not each message costs a search.
+        let excess = min(storedCount - limit + limit / 100, storedCount)
+        let last = lastLoaded
+        guard let removed = change(.remove, { try $0.removeOldest(excess, after: last) }) else { return false }
+        storedCount -= excess
+        drop(removed, because: "more than \(limit) wait, and the oldest go first")
+        return true
+    }
+
+    private mutating func dropUnstoredExcess() {
+        guard unstored.count > memoryLimit else { return }
+        let excess = unstored.count - memoryLimit
+        unstored.removeFirst(excess)
+        drop(excess, because: "more than \(memoryLimit) wait in memory, and the oldest go first")
     }
 
     private mutating func drop(_ count: Int, because reason: String) {
@@ -198,11 +213,11 @@ struct Outbox {
 
     // MARK: Sending
 
-    /// Sends messages until the window is full.
+    /// Sends messages until the window is full; none while the file is to be opened.
     ///
     /// - Parameter send: gives a message to the connection; returns the number of its delivery, nil if it is not taken.
     mutating func sendAll(_ send: (MQTTMessage) -> Int32?) {
-        while unconfirmed.count < Self.window, let entry = next() {
+        while !isOpeningDue, unconfirmed.count < Self.window, let entry = next() {
             guard let delivery = send(entry.message) else { return ready.prepend(entry) }
             unconfirmed[delivery] = entry
         }
@@ -275,7 +290,7 @@ struct Outbox {
         return true
     }
 
-    /// Removes a message that the broker has confirmed.
+    /// Removes a message that the broker has confirmed. After the last one, tries a file again that is to be opened.
     ///
     /// - Returns: false if there is no such message.
     @discardableResult
@@ -284,6 +299,7 @@ struct Outbox {
         if entry.isStored { confirmed.insert(entry.number) }
         let removesEarly = unconfirmed.isEmpty && removalCount == Self.window
         if confirmed.count >= removalCount || removesEarly { removeConfirmed() }
+        if isOpeningDue, unconfirmed.isEmpty { retryStore() }
         return true
     }
 
@@ -320,6 +336,7 @@ struct Outbox {
     /// confirmed are sent again, before the others.
     mutating func connectionLost() {
         removeConfirmed()
+        isOpeningDue = false
         ready.insert(contentsOf: unconfirmed.values.sorted { $0.number < $1.number }, at: 0)
         unconfirmed = [:]
         // These messages may be the last ones of the process.
@@ -341,15 +358,19 @@ struct Outbox {
     // MARK: The store
 
     /// Tries the store again if it has failed. To be called now and then, because nothing else uses the store while the
-    /// broker confirms messages. Another program that has locked the file is waited for once at most.
+    /// broker confirms messages. Another program that has locked the file is waited for once at most. A file that is
+    /// not open is tried when the broker has confirmed the messages that were sent.
     mutating func retryStore() {
+        isOpeningDue = false
         guard storeFailure != nil else { return }
-        // The numbers of messages that were sent may be those of stored ones.
-        if !file.isOpen, unconfirmed.isEmpty { openStore(isNeeded: true) }
+        if !file.isOpen {
+            // The numbers of messages that were sent may be those of stored ones.
+            isOpeningDue = !unconfirmed.isEmpty
+            if !isOpeningDue { openStore(isNeeded: true) }
+            guard file.isOpen else { return }
+        }
         removeConfirmed()
-        guard confirmed.isEmpty, followClock() else { return }
-        storeWaiting()
-        guard unstored.isEmpty else { return }
+        guard confirmed.isEmpty, followClock(), storeWaiting() else { return }
         // Otherwise a failure would last until there is something to store or to remove.
         for operation in [StoreFile.Operation.append, .remove] where file.hasFailed(operation) {
             guard change(operation, { try $0.checkWrites() }) != nil else { return }

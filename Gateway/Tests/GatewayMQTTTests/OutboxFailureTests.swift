@@ -332,11 +332,53 @@ struct OutboxFailureTests {
             // The file has numbers that messages in flight have.
             outbox.retryStore()
             #expect(outbox.storeFailure != nil)
+            // Later messages wait. Otherwise the broker might always have some to confirm.
+            append(6..<9, to: &outbox, isConnected: true)
+            broker.receive(from: &outbox, confirms: false)
+            #expect(broker.received == texts(3..<6))
             for number in Int32(1)...3 { outbox.confirm(number) }
-            outbox.retryStore()
-            #expect(outbox.storeFailure == nil && outbox.count == 3)
+            #expect(outbox.storeFailure == nil && outbox.count == 6)
             broker.receive(from: &outbox)
-            #expect(broker.received == texts(3..<6) + texts(0..<3))
+            #expect(broker.received == texts(3..<6) + texts(0..<3) + texts(6..<9))
+        }
+    }
+
+    @Test func fileThatStillCannotBeOpenedHoldsNoMessageBack() throws {
+        try withStore { path in
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            var outbox = makeOutbox(path)
+            var broker = TestBroker()
+            append(0..<3, to: &outbox, isConnected: true)
+            broker.receive(from: &outbox, confirms: false)
+            outbox.retryStore()
+            append(3..<6, to: &outbox, isConnected: true)
+            for number in Int32(1)...3 { outbox.confirm(number) }
+            #expect(outbox.storeFailure != nil)
+            broker.receive(from: &outbox)
+            #expect(broker.received == texts(0..<6))
+        }
+    }
+
+    /// Another program may have locked the file, and each failed wait for it takes a second.
+    @Test func storeIsNotUsedAgainAfterAFailure() throws {
+        try withStore { path in
+            var earlier = makeOutbox(path)
+            append(0..<100, to: &earlier, isConnected: false)
+            earlier = makeOutbox(nil)
+            // A check of the store would succeed, because its message has no topic.
+            let condition = "WHEN old.topic <> '' BEGIN"
+            try execute(refuseRemovals.replacingOccurrences(of: "BEGIN", with: condition), in: path)
+            var outbox = makeOutbox(path, limit: 50)
+            #expect(outbox.storeFailure != nil)
+            outbox.retryStore()
+            #expect(outbox.storeFailure != nil && outbox.count == 100)
+            try execute(allowRemovals, in: path)
+            try execute(refuseInsertions, in: path)
+            append(100..<101, to: &outbox, isConnected: false)
+            #expect(outbox.count == 101 && outbox.droppedCount == 0)
+            try execute(allowInsertions, in: path)
+            append(101..<102, to: &outbox, isConnected: false)
+            #expect(outbox.count == 50 && outbox.droppedCount == 52)
         }
     }
 
