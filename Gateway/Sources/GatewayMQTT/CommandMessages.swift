@@ -32,7 +32,9 @@ extension CommandRequest {
             case .value(let value, let characteristic): fields += JSONText.fields(value, of: characteristic)
             case .services(let services):
                 fields.append(("services", JSONText.list(services.map(JSONText.service))))
-            case .paired(let identity): fields.append(("identity", JSONText.string("\(identity)")))
+            case .paired(let identity):
+                fields.append(("identity", JSONText.string("\(identity)")))
+                fields.append(("identityType", JSONText.string(identity.isRandom ? "random" : "public")))
             }
         case .failure(let error):
             fields.append(("success", "false"))

@@ -122,12 +122,16 @@ struct CommandRequestTests {
         )
     }
 
-    @Test func resultOfAPairingHasTheIdentityAddress() {
+    /// A public address may look like a random one.
+    @Test(arguments: [true, false])
+    func resultOfAPairingHasTheIdentityAddressWithItsType(isRandom: Bool) {
         let request = request(#"{"id": "1", "address": "4D:00:00:00:00:01", "command": "pair"}"#)
+        let identity = DeviceAddress(0xC0DE_0000_0001, isRandom: isRandom)
+        let type = isRandom ? "random" : "public"
         #expect(
-            request.text(of: .success(.paired("C0:DE:00:00:00:01")), gateway: "hall")
+            request.text(of: .success(.paired(identity)), gateway: "hall")
                 == #"{"id": "1", "gateway": "hall", "command": "pair", "address": "4D:00:00:00:00:01", "#
-                + #""success": true, "identity": "C0:DE:00:00:00:01"}"#
+                + #""success": true, "identity": "C0:DE:00:00:00:01", "identityType": "\#(type)"}"#
         )
     }
 
