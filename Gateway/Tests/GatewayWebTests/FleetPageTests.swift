@@ -31,6 +31,20 @@ struct FleetPageTests {
         }
     }
 
+    @Test func metricsTellFailuresOfTheDisk() throws {
+        func metrics(_ status: FleetStatus) throws -> String {
+            String(buffer: try #require(try response("/metrics", status)).body)
+        }
+        var text = try metrics(FleetStatus())
+        #expect(text.contains("\nble_gateway_fleet_store_failed 0\n"))
+        #expect(text.contains("\nble_gateway_fleet_output_failed 0\n"))
+        var status = FleetStatus()
+        status.outputFailure = "No space left on device"
+        text = try metrics(status)
+        #expect(text.contains("\nble_gateway_fleet_store_failed 0\n"))
+        #expect(text.contains("\nble_gateway_fleet_output_failed 1\n"))
+    }
+
     @Test func healthFailsIfMessagesCannotBeStored() throws {
         #expect(try response("/health", FleetStatus())?.status == .ok)
         var status = FleetStatus()

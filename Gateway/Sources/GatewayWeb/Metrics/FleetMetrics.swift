@@ -133,6 +133,12 @@ enum FleetMetrics {
                 status.storeFailure == nil ? 0 : 1
             ),
             MetricFamily(
+                "ble_gateway_fleet_output_failed",
+                .gauge,
+                "Whether lines cannot be written, and wait.",
+                status.outputFailure == nil ? 0 : 1
+            ),
+            MetricFamily(
                 "ble_gateway_mqtt_connected",
                 .gauge,
                 "Whether the broker is connected.",
