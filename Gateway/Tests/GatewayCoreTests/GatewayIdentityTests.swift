@@ -61,8 +61,8 @@ struct GatewayIdentityTests {
             #expect(try await reportedAddress(directory: folder + "/first", adapters) == first)
             #expect(try await reportedAddress(directory: folder + "/second", []) == second)
             // Locally administered, and no group.
-            let octet = try #require(UInt8(first.prefix(2), radix: 16))
-            #expect(octet & 0b11 == 0b10)
+            let byte = try #require(UInt8(first.prefix(2), radix: 16))
+            #expect(byte & 0b11 == 0b10)
         }
         for adapter in adapters { await adapter.close() }
     }
