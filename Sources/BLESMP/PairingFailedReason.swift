@@ -26,7 +26,7 @@ public struct PairingFailedReason: RawRepresentable, Error, Hashable, Sendable {
     public static let repeatedAttempts = PairingFailedReason(rawValue: 0x09)
     /// The length or a parameter of a command is invalid.
     public static let invalidParameters = PairingFailedReason(rawValue: 0x0A)
-    /// The value of Pairing DHKey Check is not the expected one.
+    /// The value of Pairing DHKey Check is not the expected one, or the peer's public key is invalid.
     public static let dhKeyCheckFailed = PairingFailedReason(rawValue: 0x0B)
     /// The user has not confirmed that the two numbers are equal.
     public static let numericComparisonFailed = PairingFailedReason(rawValue: 0x0C)

@@ -55,7 +55,7 @@ struct PublicKeyAttackTests {
     )
     func publicKeyThatIsNoPointOfTheCurveEndsThePairing(key: [UInt8], role: Channel.Role) {
         var (device, _) = Device.agreed(role, with: role == .central ? secureResponse : secureRequest)
-        #expect(device.receive([0x0C] + key) == .ending(.invalidParameters))
+        #expect(device.receive([0x0C] + key) == .ending(.dhKeyCheckFailed))
         expectNothingLeft(device)
     }
 
@@ -75,7 +75,7 @@ struct PublicKeyAttackTests {
         var key = try #require(sent.last)
         #expect(key.count == 65 && key[0] == 0x0C)
         if negated { key.replaceSubrange(33..., with: negative(ofY: Array(key[33...]))) }
-        #expect(device.receive(key) == .ending(.invalidParameters))
+        #expect(device.receive(key) == .ending(.dhKeyCheckFailed))
         expectNothingLeft(device)
     }
 

@@ -111,10 +111,11 @@ struct SecureConnectionsPairing: Sendable {
             guard allowsDebugKey else { throw .invalidParameters }
         } else if peerKey.x == ownKey.x {
             // Our own key, or its negative, reflected by a peer (2.3.5.6.1).
-            throw .invalidParameters
+            throw .dhKeyCheckFailed
         }
         guard let sharedKey = context.toolbox.functions.sharedKey(ownPrivateKey, with: peerKey) else {
-            throw .invalidParameters
+            // The key is not a point of the curve. This is the reason for it since Core 6.1 (3.5.5).
+            throw .dhKeyCheckFailed
         }
         if let data = agreement.peerOutOfBandData {
             guard context.toolbox.f4(u: peerKey.x, v: peerKey.x, x: data.random, z: 0) == data.confirm else {
