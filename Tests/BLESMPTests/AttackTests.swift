@@ -393,7 +393,6 @@ struct DistributionAttackTests {
         arguments: [
             (0, [0x06] + [UInt8](repeating: 0, count: 16), .keyRejected),
             (3, [0x09, 0x00, 0xEF, 0x32, 0x07, 0xDC, 0x1B, 0x00], .keyRejected),  // the central's own
-            (3, [0x09, 0x00, 0, 0, 0, 0, 0, 0], .invalidParameters),
             (3, [0x09, 0x01, 1, 2, 3, 4, 5, 0x4A], .invalidParameters),
             (3, [0x09, 0x01, 1, 2, 3, 4, 5, 0x0A], .invalidParameters),
             (3, [0x09, 0x02, 1, 2, 3, 4, 5, 0xCA], .invalidParameters),

@@ -47,6 +47,14 @@ private let samples: [(octets: [UInt8], pdu: SecurityManagerPDU)] = [
             IdentityAddressInformation(address: DeviceAddress(0xC01B_DC12_3456, isRandom: true))
         )
     ),
+    (
+        [0x09, 0x00, 0, 0, 0, 0, 0, 0],
+        .identityAddressInformation(IdentityAddressInformation(address: DeviceAddress(0, isRandom: false)))
+    ),
+    (
+        [0x09, 0x01, 0, 0, 0, 0, 0, 0],
+        .identityAddressInformation(IdentityAddressInformation(address: DeviceAddress(0, isRandom: true)))
+    ),
     ([0x0A] + keyBytes, .signingInformation(SigningInformation(signatureKey: key))),
     ([0x0B, 0x05], .securityRequest(SecurityRequest(authenticationRequirements: [.bonding, .authentication]))),
     (
@@ -105,7 +113,6 @@ struct PDUTests {
             ([0x02, 0, 0, 0, 17, 0, 0], .invalidValue(17, field: "maximum encryption key size")),
             ([0x0E, 5], .invalidValue(5, field: "notification type")),
             ([0x09, 2, 1, 0, 0, 0, 0, 0xC0], .invalidValue(2, field: "address type")),
-            ([0x09, 0, 0, 0, 0, 0, 0, 0], .invalidValue(0, field: "identity address")),
             ([0x09, 1, 1, 0, 0, 0, 0, 0x00], .invalidValue(0x0000_0000_0001, field: "identity address")),
             ([0x09, 1, 1, 0, 0, 0, 0, 0x40], .invalidValue(0x4000_0000_0001, field: "identity address")),
             ([0x09, 1, 1, 0, 0, 0, 0, 0x80], .invalidValue(0x8000_0000_0001, field: "identity address")),

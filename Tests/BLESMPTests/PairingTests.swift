@@ -118,4 +118,44 @@ struct PairingTests {
             #expect(meeting.asked.map(\.of) == [.peripheral])
         }
     }
+
+    /// Vol 3, Part C, 10.7.
+    @Test func zeroIdentityAddressIsReplacedByTheAddressOfTheConnection() throws {
+        let method = try #require(Method.all.first { $0.description == "legacy, just works" })
+        for type in [0, 1] as [UInt8] {
+            var meeting = method.meeting()
+            meeting.replacement = { $0 == 9 ? [0x09, type, 0, 0, 0, 0, 0, 0] : $1 }
+            meeting.pair()
+            let bond = try #require(meeting.central.outcome?.bond)
+            #expect(bond.identity == Meeting.peripheral)
+            #expect(bond.identityResolvingKey == Meeting.peripheralIdentity.resolvingKey)
+            #expect(meeting.peripheral.outcome != nil)
+        }
+    }
+
+    /// Vol 3, Part C, 10.7. The central has a private address.
+    @Test func zeroIdentityAddressOfAPrivatePeerIsReplacedByOneThatDependsOnItsKey() throws {
+        let method = try #require(Method.all.first { $0.description == "legacy, just works" })
+        func bond(seed: UInt64, replacing key: [UInt8]? = nil) throws -> Bond {
+            var meeting = method.meeting(seed: seed)
+            // The central's IRK and identity address follow its LTK, after the peripheral's keys.
+            meeting.replacement = { number, pdu in
+                if number == 13, let key { return [0x08] + key }
+                return number == 14 ? [0x09, 0, 0, 0, 0, 0, 0, 0] : pdu
+            }
+            meeting.pair()
+            #expect(meeting.sent[13].pdu.first == 0x08 && meeting.sent[14].pdu.first == 0x09)
+            #expect(meeting.central.outcome != nil)
+            return try #require(meeting.peripheral.outcome?.bond)
+        }
+        let first = try bond(seed: 1)
+        #expect(first.identity.kind == .randomStatic)
+        #expect(first.identityResolvingKey == Meeting.centralIdentity.resolvingKey)
+        let second = try bond(seed: 2)
+        #expect(second.identity == first.identity, "the peer has another identity when it pairs again")
+        let other = try bond(seed: 1, replacing: [UInt8](repeating: 7, count: 16))
+        #expect(other.identity.kind == .randomStatic && other.identity != first.identity)
+        let unidentified = try bond(seed: 1, replacing: [UInt8](repeating: 0, count: 16))
+        #expect(unidentified.identity == Meeting.central && unidentified.identityResolvingKey == nil)
+    }
 }

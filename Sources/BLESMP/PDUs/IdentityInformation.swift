@@ -30,7 +30,8 @@ public struct IdentityInformation: SecurityManagerCommand {
 public struct IdentityAddressInformation: SecurityManagerCommand {
     public static let code = CommandCode.identityAddressInformation
 
-    /// The public or static random address; decoding rejects any other.
+    /// The public or static random address; zero if the device has none (Vol 3, Part C, 10.7). Decoding rejects any
+    /// other.
     public var address: DeviceAddress
 
     /// An Identity Address Information with its parameters.
@@ -45,7 +46,7 @@ public struct IdentityAddressInformation: SecurityManagerCommand {
         guard type <= 1 else { throw .invalidValue(UInt64(type), field: "address type") }
         address = DeviceAddress(try reader.readUInt48(), isRandom: type == 1)
         try reader.requireEnd()
-        guard address.value != 0, address.kind == .public || address.kind == .randomStatic else {
+        guard address.value == 0 || address.kind == .public || address.kind == .randomStatic else {
             throw .invalidValue(address.value, field: "identity address")
         }
     }

@@ -67,10 +67,12 @@ struct KeyDistribution: Sendable {
             expected = .identityAddress(resolvingKey: command.resolvingKey)
         case (.identityAddress(let key), .identityAddressInformation(let command)):
             guard command.address != agreement.terms.identity.address else { throw .keyRejected }
+            var address = command.address
+            if address.value == 0 { address = substituteIdentity(of: key, toolbox: context.toolbox) }
             // A device connected by its identity address has no other one: a contradicting address is not stored.
-            let address = agreement.terms.peerAddress
-            if ![.public, .randomStatic].contains(address.kind) || command.address == address {
-                bond.identity = command.address
+            let peerAddress = agreement.terms.peerAddress
+            if !peerAddress.isLasting || address == peerAddress {
+                bond.identity = address
                 // A device without private addresses sends zero (3.6.4), a key that anyone could use.
                 bond.identityResolvingKey = key == 0 ? nil : key
             }
@@ -88,6 +90,21 @@ struct KeyDistribution: Sendable {
             throw .unspecifiedReason
         }
         if expected == nil, agreement.terms.role == .initiator { distribute(in: &context) }
+    }
+
+    /// The identity address of a peer that has given zero instead (Vol 3, Part C, 10.7).
+    ///
+    /// It is the address of the connection if that is a public or static one. Otherwise it is a static random address
+    /// that depends on the peer's key only. So the peer has the same identity whenever it pairs. Without a key, nothing
+    /// identifies the peer, and the address of the connection stays.
+    private func substituteIdentity(
+        of resolvingKey: UInt128,
+        toolbox: Toolbox<some SecurityFunctions>
+    ) -> DeviceAddress {
+        let address = agreement.terms.peerAddress
+        guard !address.isLasting, resolvingKey != 0 else { return address }
+        let keyID: UInt32 = 0x6964_6E74  // "idnt"
+        return .randomStatic(from: UInt64(truncatingIfNeeded: toolbox.h6(w: resolvingKey, keyID: keyID)))
     }
 
     private static func first(of keys: DistributedKeys) -> Expected? {
@@ -132,4 +149,9 @@ struct KeyDistribution: Sendable {
             context.send(SigningInformation(signatureKey: key.value))
         }
     }
+}
+
+extension DeviceAddress {
+    /// Whether the address can be an identity address.
+    fileprivate var isLasting: Bool { kind == .public || kind == .randomStatic }
 }
