@@ -8,7 +8,7 @@ import BluetoothTypes
 /// ``PairingStep/failed(_:)``, and no state of it remains. Another pairing may follow, except after a timeout.
 ///
 /// A command that the peer sends out of turn ends the pairing. While the user is asked, the peer may send at most one
-/// PDU, which is kept until the answer.
+/// PDU, which is kept until the answer. Keypress notifications of a passkey that the peer types are not counted.
 public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
     /// The role of this device on the link: the central initiates.
     public enum Role: Hashable, Sendable {

@@ -32,4 +32,40 @@ struct KeypressTests {
             #expect(types.press(.entryCompleted) == [], "the passkey is typed")
         }
     }
+
+    /// The responder of a legacy pairing can type as soon as it has sent its Pairing Response.
+    @Test(arguments: [true, false])
+    func keypressNotificationsDuringTheCentralsConsentAreValid(wants: Bool) {
+        var device = Device(.central) {
+            $0.ioCapability = .displayOnly
+            $0.usesKeypressNotifications = wants
+        }
+        _ = device.start()
+        let strength = KeyStrength(isAuthenticated: true, isSecureConnections: false, keySize: 16)
+        let steps = device.receive([0x02, 0x02, 0x00, 0x15, 0x10, 0x07, 0x07])
+        #expect(steps == [.ask(.consent(.passkeyShownHere, strength))])
+        #expect(device.receive([0x0E, 0x00]) == (wants ? [.keyPressed(.entryStarted)] : []))
+        let sent = device.answer(.accept).sent
+        #expect(sent.map(\.first) == [0x03], "the pairing continues with Pairing Confirm")
+    }
+
+    /// In the other cases, the peer has no passkey to type yet.
+    @Test(
+        arguments: [
+            // LE Secure Connections, in which the public keys come first.
+            [0x02, 0x02, 0x00, 0x1D, 0x10, 0x07, 0x07],
+            // Just works.
+            [0x02, 0x03, 0x00, 0x11, 0x10, 0x07, 0x07],
+        ] as [[UInt8]]
+    )
+    func otherKeypressNotificationsDuringTheCentralsConsentEndThePairing(response: [UInt8]) {
+        var device = Device(.central) {
+            $0.ioCapability = .displayOnly
+            $0.usesKeypressNotifications = true
+        }
+        _ = device.start()
+        let steps = device.receive(response)
+        #expect(steps.count == 1, "the consent")
+        #expect(device.receive([0x0E, 0x00]) == .ending(.unspecifiedReason))
+    }
 }

@@ -63,6 +63,14 @@ struct Agreement: Sendable {
             .contains(.keypress)
     }
 
+    /// Whether the peer may type its passkey, and send keypress notifications, while this device waits for consent.
+    ///
+    /// In LE legacy pairing, the responder can begin as soon as it has sent its Pairing Response (3.5.8). In LE Secure
+    /// Connections, passkey entry follows the public keys.
+    var mayReceiveKeypressBeforePhase2: Bool {
+        terms.role == .initiator && !strength.isSecureConnections && model.isTypedByPeer
+    }
+
     /// Whether the consent is asked for when the nonces have been exchanged.
     var delaysConsent: Bool {
         model == .justWorks && strength.isSecureConnections && terms.parameters.delaysJustWorksConsent

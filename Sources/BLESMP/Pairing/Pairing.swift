@@ -72,6 +72,9 @@ enum Pairing: Sendable {
             break
         case (.awaitingResponse(let terms, let request), .pairingResponse(let response)):
             self = Pairing(try Agreement(terms: terms, request: request, response: response), in: &context)
+        case (.awaitingConsent(let agreement), .keypressNotification(let command))
+        where agreement.mayReceiveKeypressBeforePhase2:
+            if agreement.usesKeypressNotifications { context.report(command.kind) }
         case (.legacy(let pairing), .keypressNotification(let command))
         where pairing.agreement.model.isTypedByPeer:
             if pairing.agreement.usesKeypressNotifications { context.report(command.kind) }
