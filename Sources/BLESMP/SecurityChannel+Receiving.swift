@@ -3,6 +3,9 @@ import BluetoothTypes
 
 /// The time that a pairing waits after the last PDU that was sent for it (Vol 3, Part H, 3.4).
 let pairingTimeout = Duration.seconds(30)
+/// The time from the beginning of a pairing in which keypress notifications of the peer restart the timeout. Without
+/// this limit, a peer could keep a pairing open for any time.
+let typingTimeLimit = Duration.seconds(300)
 
 extension SecurityChannel {
     /// Takes a PDU of the Security Manager's channel.
@@ -64,7 +67,8 @@ extension SecurityChannel {
             do throws(PairingFailedReason) {
                 phase = .pairing(
                     try Pairing(terms, request: request, in: &context),
-                    deadline: now + pairingTimeout
+                    deadline: now + pairingTimeout,
+                    typingEnd: now + typingTimeLimit
                 )
                 return context.steps
             } catch {
@@ -117,7 +121,7 @@ extension SecurityChannel {
     ) -> [PairingStep] {
         let overdue = advance(to: now)
         guard overdue.isEmpty else { return overdue }
-        guard case .pairing(var pairing, let deadline) = phase else { return [] }
+        guard case .pairing(var pairing, var deadline, let typingEnd) = phase else { return [] }
         var context = PairingContext(toolbox: toolbox, random: random)
         defer { random = context.random }
         do throws(PairingFailure) {
@@ -131,7 +135,12 @@ extension SecurityChannel {
             phase = .idle
             return context.steps + [.completed(outcome)]
         }
-        phase = .pairing(pairing, deadline: context.hasSent ? now + pairingTimeout : deadline)
+        if context.hasSent {
+            deadline = now + pairingTimeout
+        } else if context.hasReportedKeypress {
+            deadline = max(deadline, min(now + pairingTimeout, typingEnd))
+        }
+        phase = .pairing(pairing, deadline: deadline, typingEnd: typingEnd)
         return context.steps
     }
 

@@ -25,7 +25,9 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         /// As the peripheral: a Security Request is sent to the central.
         case asking(deadline: Instant)
         /// Indirect, because a pairing is large and most links have none.
-        indirect case pairing(Pairing, deadline: Instant)
+        ///
+        /// `typingEnd` is the latest time to which keypress notifications of the peer move the deadline.
+        indirect case pairing(Pairing, deadline: Instant, typingEnd: Instant)
         /// Nothing more is sent or received on this link.
         case closed(PairingFailure)
     }
@@ -85,10 +87,12 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         if case .asked = phase { true } else { false }
     }
 
-    /// The time at which the pairing, or a Security Request, times out (3.4).
+    /// The time at which the pairing, or a Security Request, times out (3.4): 30 s after the last PDU that this device
+    /// has sent for it. If both sides support keypress notifications, each one of the peer puts the timeout off to 30 s
+    /// after it, but not beyond 5 min after the pairing began.
     public var deadline: Instant? {
         switch phase {
-        case .asking(let deadline), .pairing(_, let deadline): deadline
+        case .asking(let deadline), .pairing(_, let deadline, _): deadline
         case .idle, .asked, .closed: nil
         }
     }
@@ -118,7 +122,11 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         defer { random = context.random }
         switch role {
         case .central:
-            phase = .pairing(Pairing(terms, in: &context), deadline: now + pairingTimeout)
+            phase = .pairing(
+                Pairing(terms, in: &context),
+                deadline: now + pairingTimeout,
+                typingEnd: now + typingTimeLimit
+            )
         case .peripheral:
             var requirements = parameters.authenticationRequirements
             if strength?.isAuthenticated == false { requirements.remove(.authentication) }

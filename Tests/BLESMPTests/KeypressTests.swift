@@ -68,4 +68,46 @@ struct KeypressTests {
         #expect(steps.count == 1, "the consent")
         #expect(device.receive([0x0E, 0x00]) == .ending(.unspecifiedReason))
     }
+
+    // MARK: The timeout
+
+    /// A peripheral that shows a passkey, which the central types.
+    private func showing(usesNotifications: Bool) -> Device {
+        Device.agreed(.peripheral, with: [0x01, 0x02, 0x00, 0x15, 0x10, 0x07, 0x07]) {
+            $0.ioCapability = .displayOnly
+            $0.usesKeypressNotifications = usesNotifications
+        }.0
+    }
+
+    /// Vol 3, Part H, 3.4.
+    @Test func keypressNotificationsRestartTheTimeout() {
+        var device = showing(usesNotifications: true)
+        for _ in 0..<3 {
+            let ended = device.advance(by: .seconds(20))
+            #expect(ended == [])
+            let steps = device.receive([0x0E, 0x01])
+            #expect(steps == [.keyPressed(.digitEntered)])
+        }
+        #expect(device.channel.deadline == device.now + .seconds(30))
+        let ended = device.advance(by: .seconds(30))
+        #expect(ended == [.failed(.timedOut)])
+    }
+
+    @Test func keypressNotificationsThatAreNotAgreedDoNotRestartTheTimeout() {
+        var device = showing(usesNotifications: false)
+        let deadline = device.channel.deadline
+        _ = device.advance(by: .seconds(20))
+        let steps = device.receive([0x0E, 0x01])
+        #expect(steps == [] && device.channel.deadline == deadline)
+    }
+
+    @Test func keypressNotificationsDoNotKeepAPairingOpenForEver() {
+        var device = showing(usesNotifications: true)
+        let start = device.now
+        while device.channel.isPairing, device.now < start + .seconds(600) {
+            _ = device.advance(by: .seconds(10))
+            _ = device.receive([0x0E, 0x01])
+        }
+        #expect(device.now == start + .seconds(300) && device.channel.isClosed)
+    }
 }

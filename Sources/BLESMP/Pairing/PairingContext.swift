@@ -16,6 +16,11 @@ struct PairingContext<Functions: SecurityFunctions, Generator: RandomNumberGener
         steps.contains { if case .send = $0 { true } else { false } }
     }
 
+    /// Whether a keypress notification of the peer was reported.
+    var hasReportedKeypress: Bool {
+        steps.contains { if case .keyPressed = $0 { true } else { false } }
+    }
+
     mutating func send(_ command: some SecurityManagerCommand) {
         steps.append(.send(PacketBuffer.bytes { command.encode(into: &$0) }))
     }

@@ -92,7 +92,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var delaysJustWorksConsent = false
     /// Whether keypress notifications are exchanged while a passkey is typed, if the peer supports them as well (Vol 3,
     /// Part H, 3.5.8). Those of the peer are reported as ``SecurityEvent/keyPressed(_:peer:_:)``. The app sends its own
-    /// by `Adapter.reportKeypress(_:for:)`.
+    /// by `Adapter.reportKeypress(_:for:)`. A pairing ends 30 s after the last PDU that this device has sent for it.
+    /// Each notification of the peer puts that off, but to no later than 5 min after the pairing began.
     public var usesKeypressNotifications = false
 
     /// Secure Connections Only mode (Vol 3, Part C, 10.2.4). Each key must be an authenticated key of LE Secure
