@@ -212,3 +212,71 @@ struct SecurityRequestAuthenticationTests {
         #expect(pair.central.context.bond?.centralKey == Side.key)
     }
 }
+
+/// Vol 3, Part H, 2.3.6: no Security Request follows a failed pairing before the waiting interval is over.
+@Suite("A Security Request after a failed pairing")
+struct SecurityRequestWaitTests {
+    private typealias Side = SecuritySide
+
+    private static let request: [[UInt8]] = [[0x0B, 0x09]]
+
+    /// A bonded peripheral whose central pairs again.
+    private func pairing(_ change: (inout SecurityPolicy) -> Void = { _ in }) -> Side {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral), policy: change)
+        _ = side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01])
+        return side
+    }
+
+    @Test func verificationIsPutOffUntilTheWaitIsOver() {
+        var side = pairing { $0.requestsEncryption = true }
+        #expect(side.engine.securityManager.isPairing)
+        let failed = side.receive([0x05, 0x08])
+        #expect(failed.contains(.attemptFailed(side.peer, countsForAll: false)) && failed.pdus.isEmpty)
+        #expect(side.engine.published.gate == .unverified)
+        #expect(side.engine.deadline == side.context.now + .seconds(1))
+        // The wait is longer than the engine assumed.
+        side.context.waitOfPeer = .seconds(3)
+        let early = side.advance(.seconds(1))
+        #expect(early.pdus.isEmpty && side.engine.deadline == side.context.now + .seconds(3))
+        side.context.waitOfPeer = nil
+        let late = side.advance(.seconds(3))
+        #expect(late.pdus == Self.request)
+        #expect(side.engine.contradiction(side.context) == nil)
+    }
+
+    @Test func verificationThatWasPutOffDoesNotBeginIfTheCentralHasEncrypted() {
+        var side = pairing { $0.requestsEncryption = true }
+        _ = side.receive([0x05, 0x08])
+        _ = side.requestKey()
+        _ = side.encryptionChanged(isOn: true)
+        #expect(side.engine.isIdentityVerified)
+        let effects = side.advance(.seconds(1))
+        #expect(effects.pdus.isEmpty && side.engine.verificationRetry == nil)
+    }
+
+    @Test func callFailsUntilTheWaitIsOver() {
+        var side = pairing()
+        _ = side.receive([0x05, 0x08])
+        side.context.waitOfPeer = .seconds(2)
+        let early = side.require()
+        #expect(early == [Side.failure(.repeatedAttempts(.seconds(2)))])
+        side.context.waitOfPeer = nil
+        let late = side.require()
+        #expect(late.pdus == Self.request)
+    }
+
+    @Test func requestToACentralThatHasNotEncryptedWaits() {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral))
+        _ = side.begin()
+        side.context.waitOfPeer = .seconds(4)
+        let early = side.advance(.seconds(5))
+        #expect(early.pdus.isEmpty && side.engine.deadline == side.context.now + .seconds(4))
+        side.context.waitOfPeer = .seconds(60)
+        let stillEarly = side.advance(.seconds(4))
+        #expect(stillEarly.pdus.isEmpty)
+        // The central is disconnected in time, whatever its wait.
+        #expect(side.engine.deadline == Side.start + .seconds(30))
+        let end = side.advance(.seconds(21))
+        #expect(end.contains(.disconnect(.authenticationFailure)))
+    }
+}

@@ -168,7 +168,9 @@ extension LinkSecurityEngine {
         {
             switch role {
             case .central: encrypt(with: key, .bond, current, waiting, context)
-            case .peripheral: start(first, replacesBond: false, expecting: key.strength, current, waiting, &context)
+            case .peripheral:
+                if let wait = waitBeforeRequest(context) { return fail(current, waiting, .repeatedAttempts(wait)) }
+                start(first, replacesBond: false, expecting: key.strength, current, waiting, &context)
             }
         } else if let keyFailure, current.key?.origin != .bond, !first.needsNewPairing {
             failAndAnswerPeer(first, keyFailure, current, waiting, &context)

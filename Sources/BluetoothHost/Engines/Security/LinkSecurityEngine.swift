@@ -75,15 +75,17 @@ struct LinkSecurityEngine {
     /// The keys of a pairing without a bond: they last as long as the link.
     var transientKeys: Bond?
     /// As the peripheral: set while a central with a bonded device's address is not verified.
-    private(set) var verificationDeadline: VerificationDeadline?
+    var verificationDeadline: VerificationDeadline?
     /// The reason why the last attempt to verify the peer's identity has failed.
     var verificationFailure: SecurityError?
     /// Whether the last pairing on this link has completed with an unauthenticated key.
     var hasPairedWithoutAuthentication = false
     /// Whether the verification of the peer's identity begins once nothing else is in progress.
     var verifiesWhenSettled = false
+    /// As the peripheral: the time at which a verification begins that had to wait, because a pairing has failed.
+    var verificationRetry: Instant?
     /// The usable key of the bond when the engine last decided whether to verify the peer; nil if there was none.
-    private var lastConsideredKey: LongTermKey?
+    var lastConsideredKey: LongTermKey?
     /// As the peripheral: a Pairing Request that has come while the link was being encrypted. The controller may report
     /// the end of the encryption later than the data behind it.
     var heldPairingRequest: [UInt8]?
@@ -123,7 +125,7 @@ struct LinkSecurityEngine {
     private var earliestDeadline: Instant? {
         earliest(
             earliest(securityManager.deadline, state.deadline),
-            verificationDeadline.map { $0.requestDue ?? $0.end }
+            earliest(verificationDeadline.map { $0.requestDue ?? $0.end }, verificationRetry)
         )
     }
 
@@ -200,38 +202,8 @@ struct LinkSecurityEngine {
             }
         }
         advanceVerification(&context)
+        retryVerification(context)
         return finishInput(&context)
-    }
-
-    /// Asks the central for encryption, and later ends the link, if it does not verify its identity.
-    private mutating func advanceVerification(_ context: inout SecurityContext) {
-        guard let pending = verificationDeadline else { return }
-        if let due = pending.requestDue, due <= context.now {
-            verificationDeadline?.requestDue = nil
-            if keyFailure(in: state.current, context) == nil, state.waiting.isEmpty { add(.verification, &context) }
-        }
-        guard pending.end <= context.now else { return }
-        if state.mayVerifyIdentity {
-            // The work in progress has its own deadline. Its end decides.
-            verificationDeadline?.end = context.now + .seconds(5)
-        } else {
-            disconnect(.disconnected(.controller(.authenticationFailure)), context)
-        }
-    }
-
-    /// Starts the time within which a central has to verify its identity, or stops it if the central need not do that.
-    private mutating func updateVerificationDeadline(_ context: SecurityContext) {
-        if case .ending = state { return }
-        guard role == .peripheral, needsVerification(context), !policy.servesUnverifiedClients else {
-            verificationDeadline = nil
-            return
-        }
-        guard verificationDeadline == nil else { return }
-        let timeout = max(policy.identityVerificationTimeout, .zero)
-        verificationDeadline = VerificationDeadline(
-            requestDue: context.now + min(.seconds(5), timeout / 2),
-            end: context.now + timeout
-        )
     }
 
     // MARK: Ending
@@ -271,6 +243,7 @@ struct LinkSecurityEngine {
         let interrupted = state
         state = end
         verificationDeadline = nil
+        verificationRetry = nil
         verifiesWhenSettled = false
         heldPairingRequest = nil
         for requirement in interrupted.waiting { finish(requirement, .failure(error)) }
@@ -308,7 +281,8 @@ struct LinkSecurityEngine {
     /// Finishes an input. Each input that returns effects calls this last, except ``linkEnded(_:_:)``:
     ///
     /// 1. Handles a Pairing Request that had to wait for the end of an encryption.
-    /// 2. Begins the verification of the peer, if that was requested and nothing else is in progress.
+    /// 2. Begins the verification of the peer, if that was requested and nothing else is in progress. As the
+    ///    peripheral, puts it off while the peer has to wait.
     /// 3. Forgets failures that no longer matter: those of a key that the bond no longer has, and of a verification
     ///    that is no longer needed.
     /// 4. Starts or stops the time within which a central has to verify its identity.
@@ -331,15 +305,6 @@ struct LinkSecurityEngine {
             effects.append(.publish(snapshot))
         }
         return effects
-    }
-
-    /// Begins the verification that was requested, if nothing else is in progress.
-    private mutating func verifyIfSettled(_ context: inout SecurityContext) {
-        guard verifiesWhenSettled, case .settled(let current) = state else { return }
-        verifiesWhenSettled = false
-        lastConsideredKey = usableBondKey(context)
-        guard encryptsWhenSettled(context), keyFailure(in: current, context) == nil else { return }
-        add(.verification, &context)
     }
 
     /// The security that attributes and channels may see.
