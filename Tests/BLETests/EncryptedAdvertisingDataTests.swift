@@ -19,6 +19,11 @@ private enum Sample {
     )!
 }
 
+/// Accepts each pairing, and each comparison of numbers.
+private struct Consent: PairingDelegate {
+    func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .accept }
+}
+
 @Suite("Encrypted Advertising Data")
 struct EncryptedAdvertisingDataTests {
     @Test("The specification's sample data is encrypted and decrypted")
@@ -118,6 +123,33 @@ struct EncryptedAdvertisingDataTests {
                 #expect(advertisement.data.decrypted(with: saved).localName == "Short Mini-Bus")
                 break
             }
+            await advertising.stop()
+        }
+    }
+
+    @Test("By default, a peer reads the key once its key is authenticated and the app has authorized it")
+    func defaultPermissionsRequireAuthenticationAndAuthorization() throws {
+        try World.run { world in
+            let key = EncryptedDataKeyMaterial()
+            let configure: @Sendable (inout Adapter.Configuration) -> Void = {
+                $0.security.ioCapability = .displayYesNo
+                $0.security.requiresAuthentication = true
+                $0.pairingDelegate = Consent()
+            }
+            let server = try await world.device("server").openAdapter(configure)
+            let client = try await world.device("client").openAdapter(configure)
+            let published = try await server.peripheral.publish([
+                ServiceDefinition(uuid: "181A", characteristics: [.encryptedDataKeyMaterial(key)])
+            ])
+            let handle = published[0].characteristics[0].valueHandle
+            let advertising = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
+            let peer = try await client.central.connect(to: server.information.identityAddress)
+            #expect(try await peer.pair().isAuthenticated)
+            await #expect(throws: BLEError.attribute(.insufficientAuthorization, handle: handle)) {
+                try await peer.readEncryptedDataKeyMaterial()
+            }
+            await server.peripheral.setAuthorizer { _, _ in true }
+            #expect(try await peer.readEncryptedDataKeyMaterial() == key)
             await advertising.stop()
         }
     }

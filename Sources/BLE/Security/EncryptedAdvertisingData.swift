@@ -85,12 +85,16 @@ extension CharacteristicDefinition {
     /// Defines the characteristic from which peers read the key of this device's encrypted advertising data (Vol 3,
     /// Part C, 12.6).
     ///
+    /// By default, a peer reads the key and receives its indications only over a link with an authenticated key, and
+    /// only if the app has authorized it: see ``Peripheral/setAuthorizer(_:)`` and ``Peripheral/setAuthorized(_:_:)``.
+    /// Without an authorizer, reading is refused with Insufficient Authorization.
+    ///
     /// - Parameters:
     ///   - key: the key material.
-    ///   - permissions: the security that reading requires. By default, the link's key must be authenticated.
+    ///   - permissions: what reading requires. The specification requires authentication and authorization.
     public static func encryptedDataKeyMaterial(
         _ key: EncryptedDataKeyMaterial,
-        permissions: AttributePermissions = [.read, .readEncrypted, .readAuthenticated]
+        permissions: AttributePermissions = [.read, .readEncrypted, .readAuthenticated, .readAuthorized]
     ) -> CharacteristicDefinition {
         CharacteristicDefinition(
             uuid: .encryptedDataKeyMaterial,
