@@ -117,7 +117,10 @@ struct AuthorizationTests {
     @Test(
         "A signature permits signed writes, and neither replaces encryption nor can be omitted",
         arguments: [
-            ([.writeSigned], nil, LinkSecurity(), 0x05), ([.writeSigned], nil, LinkSecurity(hasKey: true), 0x0F),
+            ([.writeSigned], nil, LinkSecurity(), 0x05), ([.writeSigned], nil, LinkSecurity(hasKey: true), 0x05),
+            ([.writeSigned], nil, LinkSecurity(hasKey: true, isIdentityUnverified: true), 0x05),
+            ([.writeSigned, .writeAuthenticated], nil, LinkSecurity(hasKey: true), 0x05),
+            ([.writeSigned, .writeEncrypted], nil, LinkSecurity(hasKey: true), 0x0F),
             ([.writeSigned], .unauthenticated, LinkSecurity(), 0),
             ([.writeSigned], nil, LinkSecurity(isEncrypted: true, keySize: 16), 0),
             ([.writeSigned, .writeAuthenticated], .unauthenticated, LinkSecurity(), 0x05),

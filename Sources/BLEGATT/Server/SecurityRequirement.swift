@@ -33,20 +33,25 @@ enum SecurityRequirement {
         case .encryption: needsAuthentication = false
         case .authenticatedEncryption, .secureConnections: needsAuthentication = true
         }
-        if !security.isEncrypted { return security.errorForWantOfEncryption }
+        if !security.isEncrypted { return errorForWantOfEncryption(security) }
         if needsAuthentication, !security.isAuthenticated { return .insufficientAuthentication }
         let isLevel4 = self == .secureConnections
         if isLevel4, !security.isSecureConnections { return .insufficientAuthentication }
         if security.keySize < (isLevel4 ? 16 : minimumKeySize) { return .encryptionKeySizeTooShort }
         return nil
     }
-}
 
-extension LinkSecurity {
     /// The error for a client whose link must be encrypted and is not (Vol 3, Part C, 10.3.1, Table 10.2).
     ///
-    /// If there is a key, the link need only be encrypted with it. If there is none, the devices must pair.
-    var errorForWantOfEncryption: ATTErrorCode { hasKey ? .insufficientEncryption : .insufficientAuthentication }
+    /// If there is a key, the link need only be encrypted with it. If there is none, the devices must pair. A Write
+    /// Request to a value that needs a signature has the same error in both cases (Vol 3, Part C, 10.4.2).
+    func errorForWantOfEncryption(_ security: LinkSecurity) -> ATTErrorCode {
+        switch self {
+        case .signature, .authenticatedSignature: .insufficientAuthentication
+        case .none, .encryption, .authenticatedEncryption, .secureConnections:
+            security.hasKey ? .insufficientEncryption : .insufficientAuthentication
+        }
+    }
 }
 
 extension AttributePermissions {

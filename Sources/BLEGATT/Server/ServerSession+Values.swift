@@ -26,10 +26,10 @@ extension ServerSession {
         guard !permissions.isDisjoint(with: isRead ? .anyRead : .anyWrite) else {
             throw .error(isRead ? .readNotPermitted : .writeNotPermitted, handle)
         }
-        if security.isIdentityUnverified, signature == nil, !isServedBeforeVerification(attribute, direction) {
-            throw .error(security.errorForWantOfEncryption, handle)
-        }
         let requirement = isRead ? permissions.readRequirement : permissions.writeRequirement
+        if security.isIdentityUnverified, signature == nil, !isServedBeforeVerification(attribute, direction) {
+            throw .error(requirement.errorForWantOfEncryption(security), handle)
+        }
         if requirement != .none,
             let error = requirement.error(security, signature, minimumKeySize: server.minimumKeySize)
         {
