@@ -17,6 +17,9 @@ public struct LinkSecurity: Hashable, Sendable {
     /// Such a peer is denied access to the app's services, even to those that require no security. So no device can
     /// impersonate a bonded device.
     public var isIdentityUnverified: Bool
+    /// Whether the link is encrypted with a key that is refused only because it is too short. ``isEncrypted`` is false
+    /// then.
+    public var isKeyTooShort: Bool
 
     /// Creates a state. By default, it is that of a link without security to a peer that is not bonded.
     public init(
@@ -26,7 +29,8 @@ public struct LinkSecurity: Hashable, Sendable {
         keySize: UInt8 = 0,
         hasKey: Bool = false,
         isAuthorized: Bool = false,
-        isIdentityUnverified: Bool = false
+        isIdentityUnverified: Bool = false,
+        isKeyTooShort: Bool = false
     ) {
         self.isEncrypted = isEncrypted
         self.isAuthenticated = isAuthenticated
@@ -35,5 +39,6 @@ public struct LinkSecurity: Hashable, Sendable {
         self.hasKey = hasKey
         self.isAuthorized = isAuthorized
         self.isIdentityUnverified = isIdentityUnverified
+        self.isKeyTooShort = isKeyTooShort
     }
 }

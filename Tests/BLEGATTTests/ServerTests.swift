@@ -118,6 +118,9 @@ struct ServerTests {
                 [.readSecureConnections],
                 LinkSecurity(isEncrypted: true, isAuthenticated: true, isSecureConnections: true, keySize: 16), 0x00
             ),
+            ([.read], LinkSecurity(isKeyTooShort: true), 0x00),
+            ([.readEncrypted], LinkSecurity(isKeyTooShort: true), 0x0C),
+            ([.readAuthenticated], LinkSecurity(hasKey: true, isKeyTooShort: true), 0x0C),
             ([.read, .readAuthorized], LinkSecurity(), 0x08),
             ([.read, .readAuthorized], LinkSecurity(isAuthorized: true), 0x00),
         ] as [(AttributePermissions, LinkSecurity, UInt8)]

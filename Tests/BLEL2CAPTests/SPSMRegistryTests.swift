@@ -77,6 +77,8 @@ struct SPSMRegistryTests {
                 .init(needsSecureConnections: true), nil
             ),
             (LinkSecurity(isIdentityUnverified: true), .init(), .insufficientAuthentication),
+            (LinkSecurity(isKeyTooShort: true), .init(), nil),
+            (LinkSecurity(isKeyTooShort: true), .init(needsEncryption: true), .encryptionKeySizeTooShort),
             (LinkSecurity(), .init(needsAuthorization: true), .insufficientAuthorization),
             (LinkSecurity(isAuthorized: true), .init(needsAuthorization: true), nil),
         ] as [(LinkSecurity, SPSMRegistry.SecurityRequirements, CreditBasedConnectionResult?)]

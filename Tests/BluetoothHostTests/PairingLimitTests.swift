@@ -195,6 +195,43 @@ struct PairingLimitTests {
         #expect(try isServedAsEncrypted(encounter) == false)
     }
 
+    @Test("A key that a stricter policy finds too short is refused for its size", arguments: [false, true])
+    func keyThatIsTooShortIsRefusedForItsSize(requiresAuthentication: Bool) throws {
+        let encounter = try encounter { $0.security.minimumKeySizeInBytes = 7 }
+        encounter.peer.parameters.minimumKeySize = 7
+        encounter.peer.parameters.maximumKeySize = 7
+        encounter.pair()
+        #expect(try isServedAsEncrypted(encounter) == true)
+        let services = try encounter.run { host in
+            try host.publish([
+                ServiceDefinition(
+                    uuid: "A710",
+                    characteristics: [
+                        CharacteristicDefinition(
+                            uuid: "A711",
+                            properties: .read,
+                            permissions: [.read, .readEncrypted],
+                            value: .stored([1])
+                        )
+                    ]
+                )
+            ])
+        }
+        let handle = try #require(services.first?.characteristics.first).valueHandle.bytes
+        try encounter.run { host in
+            var policy = host.securityPolicy
+            policy.minimumKeySizeInBytes = 16
+            policy.requiresAuthentication = requiresAuthentication
+            host.setSecurityPolicy(policy)
+        }
+        encounter.settle()
+        encounter.fixture.controller.emit(HostFixture.acl([0x0A] + handle, on: connection))
+        encounter.settle()
+        // A longer key alone would not do if the policy requires an authenticated one as well.
+        let error: UInt8 = requiresAuthentication ? 0x05 : 0x0C
+        #expect(encounter.heardAttributePDUs.last == [0x01, 0x0A] + handle + [error])
+    }
+
     @Test("Questions to a delegate that does not return are refused after 64")
     func delegateThatDoesNotReturn() {
         struct Silent: PairingDelegate {

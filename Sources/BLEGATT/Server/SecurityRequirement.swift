@@ -44,9 +44,11 @@ enum SecurityRequirement {
     /// The error for a client whose link must be encrypted and is not (Vol 3, Part C, 10.3.1, Table 10.2).
     ///
     /// If there is a key, the link need only be encrypted with it. If there is none, the devices must pair. A Write
-    /// Request to a value that needs a signature has the same error in both cases (Vol 3, Part C, 10.4.2).
+    /// Request to a value that needs a signature has the same error in both cases (Vol 3, Part C, 10.4.2). If the link
+    /// is encrypted with too short a key, the devices must pair for a longer one.
     func errorForWantOfEncryption(_ security: LinkSecurity) -> ATTErrorCode {
-        switch self {
+        if security.isKeyTooShort { return .encryptionKeySizeTooShort }
+        return switch self {
         case .signature, .authenticatedSignature: .insufficientAuthentication
         case .none, .encryption, .authenticatedEncryption, .secureConnections:
             security.hasKey ? .insufficientEncryption : .insufficientAuthentication

@@ -40,6 +40,7 @@ public struct SPSMRegistry: Sendable {
             let needsAuthentication = needsAuthentication || needsSecureConnections
             let needsKey = needsEncryption || needsAuthentication || security.isIdentityUnverified
             if needsKey, !security.isEncrypted || security.isIdentityUnverified {
+                if security.isKeyTooShort { return .encryptionKeySizeTooShort }
                 return security.hasKey ? .insufficientEncryption : .insufficientAuthentication
             }
             if needsAuthentication, !security.isAuthenticated { return .insufficientAuthentication }

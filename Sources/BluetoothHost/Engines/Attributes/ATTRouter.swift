@@ -111,6 +111,7 @@ struct ATTRouter: ~Copyable {
         session.security.isSecureConnections = snapshot.strength?.isSecureConnections ?? false
         session.security.keySize = snapshot.strength?.keySize ?? 0
         session.security.hasKey = snapshot.hasKey
+        session.security.isKeyTooShort = snapshot.isKeyTooShort
     }
 
     /// Whether the client and the session have this security.
@@ -121,7 +122,7 @@ struct ATTRouter: ~Copyable {
             && current.isEncrypted == (snapshot.strength != nil)
             && current.isAuthenticated == (snapshot.strength?.isAuthenticated ?? false)
             && current.isSecureConnections == (snapshot.strength?.isSecureConnections ?? false)
-            && current.keySize == snapshot.strength?.keySize ?? 0
+            && current.keySize == snapshot.strength?.keySize ?? 0 && current.isKeyTooShort == snapshot.isKeyTooShort
     }
 
     // MARK: Effects

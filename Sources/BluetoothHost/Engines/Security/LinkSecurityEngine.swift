@@ -313,11 +313,13 @@ struct LinkSecurityEngine {
             return SecuritySnapshot(isIdentityUnverified: true, gate: .failed(error))
         }
         let isUnverified = needsVerification(context)
+        let admitted = isAdmittedByAcceptList(context) ? strength : nil
         return SecuritySnapshot(
-            strength: strength.flatMap { policy.accepts($0) && isAdmittedByAcceptList(context) ? $0 : nil },
+            strength: admitted.flatMap { policy.accepts($0) ? $0 : nil },
             hasKey: usableBondKey(context) != nil || transientKeys.flatMap { key(in: $0) } != nil,
             isIdentityUnverified: isUnverified && !policy.servesUnverifiedClients && !isServedWhilePairing,
-            gate: isUnverified ? closedGate(context) : .open
+            gate: isUnverified ? closedGate(context) : .open,
+            isKeyTooShort: admitted.map { policy.refusesOnlySize(of: $0) } ?? false
         )
     }
 

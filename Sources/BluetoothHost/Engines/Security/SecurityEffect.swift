@@ -76,6 +76,8 @@ struct SecuritySnapshot: Equatable {
     var isIdentityUnverified = false
     /// Whether this host's client and channels may exchange PDUs with the peer.
     var gate = Gate.open
+    /// Whether the link is encrypted with a key that the policy does not accept only because it is too short.
+    var isKeyTooShort = false
 }
 
 /// The facts that a ``LinkSecurityEngine`` needs for an input.

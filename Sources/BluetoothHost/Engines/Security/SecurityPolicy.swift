@@ -188,6 +188,13 @@ public struct SecurityPolicy: Hashable, Sendable {
         ).isMet(by: strength)
     }
 
+    /// Whether a key may not be used only because it is too short.
+    func refusesOnlySize(of strength: KeyStrength) -> Bool {
+        var longer = strength
+        longer.keySize = 16
+        return !accepts(strength) && accepts(longer)
+    }
+
     var pairingParameters: PairingParameters {
         var parameters = PairingParameters()
         parameters.ioCapability = ioCapability
