@@ -53,6 +53,8 @@ final class Link {
     var isEstablished: Bool
     /// Encryption, pairing and the verification of the peer's identity.
     var security: LinkSecurityEngine
+    /// Whether a failed encryption of the link has had this host's private addresses replaced.
+    var hasDiscardedAddress = false
     /// The credit-based channels and the signaling channel.
     var channels: ChannelEngine
     /// The Link Layer's parameters and procedures, and the end of the link.

@@ -155,6 +155,7 @@ extension BluetoothHost {
             logger.warning("the controller encrypts the link to \(link.peer) with an unknown key")
         case .unreportedEncryption:
             logger.warning("the controller has not reported whether the link to \(link.peer) is encrypted")
+        case .discardPrivateAddress: discardPrivateAddress(of: link)
         case .ask(let inquiry, let number): ask(inquiry, number, on: link)
         case .withdraw(let number): withdraw(number, on: link)
         case .outOfBandDataUsed(let parameters): forgetOutOfBandData(of: parameters, on: link)
@@ -219,6 +220,14 @@ extension BluetoothHost {
         metrics.unknownKeyRequests.increment()
         logger.debug("no key for link \(handle)")
         sendAndForget(LELongTermKeyRequestNegativeReply(connectionHandle: handle))
+    }
+
+    /// Replaces the private addresses of this host, once for each link. Further failures on the link do not concern the
+    /// new addresses, so a peer needs a new link for each replacement.
+    private func discardPrivateAddress(of link: Link) {
+        guard !link.hasDiscardedAddress else { return }
+        link.hasDiscardedAddress = true
+        perform(gap.discardAddresses(towards: link.identity, gapContext, &random))
     }
 
     // MARK: Bonds

@@ -219,8 +219,8 @@ struct SecurityWorld {
         case .disconnect(let reason):
             counts.disconnections += 1
             disconnect(reason)
-        case .setAuthenticatedPayloadTimeout, .unknownEncryption, .unreportedEncryption, .attemptFailed,
-            .attemptSucceeded, .publish, .report:
+        case .setAuthenticatedPayloadTimeout, .unknownEncryption, .unreportedEncryption, .discardPrivateAddress,
+            .attemptFailed, .attemptSucceeded, .publish, .report:
             break
         }
     }

@@ -221,6 +221,24 @@ struct AddressPlan {
         return true
     }
 
+    /// Replaces the private addresses before their time (Vol 3, Part C, 10.6). The controller makes new addresses for
+    /// the entries of its resolving list that are removed and added again.
+    ///
+    /// - Parameter identities: the identity addresses of these entries.
+    /// - Returns: whether there is a new address, for which the caller requests a pass.
+    mutating func discard(
+        entriesOf identities: [DeviceAddress],
+        at now: Instant,
+        _ key: UInt128,
+        _ random: inout some RandomNumberGenerator
+    ) -> Bool {
+        guard settings.usesPrivateAddresses else { return false }
+        renew(key, &random)
+        startLifetime(at: now)
+        for identity in identities { list?.renew(identity) }
+        return true
+    }
+
     // MARK: Commands
 
     /// Requests a pass.

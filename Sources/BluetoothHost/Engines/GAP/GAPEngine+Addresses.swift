@@ -28,6 +28,24 @@ extension GAPEngine {
         if addressesOfComingLinks.count > GAPEngine.comingLinkLimit { addressesOfComingLinks.removeFirst() }
     }
 
+    /// Replaces this host's private addresses before their time, because the encryption of a link has failed.
+    ///
+    /// - Parameter peer: the identity address of the link's peer.
+    mutating func discardAddresses(
+        towards peer: DeviceAddress,
+        _ context: GAPContext,
+        _ random: inout some RandomNumberGenerator
+    ) -> [GAPEffect] {
+        if let controller = context.controller {
+            let identities = [controller.identityAddress, peer]
+            if addresses.discard(entriesOf: identities, at: context.now, context.ownKey, &random) {
+                requestAddressPass(context)
+                requestAdvertisingPass(context)
+            }
+        }
+        return takeEffects()
+    }
+
     // MARK: Peers
 
     /// The identity address of a device that uses `address`, if a bond has its key; otherwise `address` itself.

@@ -56,6 +56,8 @@ struct ResolvingList: Equatable {
     private var timeout: UInt16?
     /// The entry that was added last, while its privacy mode is not set.
     private var withoutPrivacyMode: DeviceAddress?
+    /// The identity addresses of entries that are removed and added again.
+    private var outdated: Set<DeviceAddress> = []
     /// Whether entries have changed since resolution was last turned on or off.
     private var hasChanged = false
 
@@ -72,6 +74,13 @@ struct ResolvingList: Equatable {
         isResolving && entries[identity].map { $0.peerKey != 0 } ?? false
     }
 
+    /// Has an entry removed and added again, if there is one with a key of this host. The controller then makes a new
+    /// private address for it.
+    mutating func renew(_ identity: DeviceAddress) {
+        guard let entry = entries[identity], entry.localKey != 0 else { return }
+        outdated.insert(identity)
+    }
+
     /// The next command that brings the list to the wanted entries; nil if it has them.
     ///
     /// - Parameter wanted: the entries, the most important one first. If not all fit, the last ones are left out.
@@ -80,7 +89,9 @@ struct ResolvingList: Equatable {
         if let withoutPrivacyMode { return .setPrivacyMode(withoutPrivacyMode) }
         let taken = wanted.lazy.filter { !refused.contains($0) }.prefix(capacity)
         let isTaken = Set(taken)
-        if let entry = entries.values.first(where: { !isTaken.contains($0) }) { return .remove(entry) }
+        if let entry = entries.values.first(where: { !isTaken.contains($0) || outdated.contains($0.identity) }) {
+            return .remove(entry)
+        }
         if let entry = taken.first(where: { entries[$0.identity] != $0 }) { return .add(entry) }
         let mustResolve = !entries.isEmpty
         return hasChanged && isResolving != mustResolve ? .setResolving(mustResolve) : nil
@@ -124,6 +135,7 @@ struct ResolvingList: Equatable {
 
     private mutating func remove(_ entry: Entry) {
         entries[entry.identity] = nil
+        outdated.remove(entry.identity)
         hasChanged = true
     }
 }

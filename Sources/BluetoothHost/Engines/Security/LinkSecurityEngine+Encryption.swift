@@ -56,6 +56,7 @@ extension LinkSecurityEngine {
             }
         }
         effects.append(.keyReply(key))
+        if key == nil { discardPrivateAddress() }
         return finishInput(&context)
     }
 
@@ -168,6 +169,7 @@ extension LinkSecurityEngine {
         _ current: CurrentEncryption,
         _ context: inout SecurityContext
     ) {
+        discardPrivateAddress()
         if state.current.key != nil, current.key == nil {
             effects.append(.report(.encryptionChanged(link, nil)))
             verifiesWhenSettled = true
@@ -197,6 +199,21 @@ extension LinkSecurityEngine {
             }
         case .settled, .requesting, .awaitingBondDecision, .awaitingConsent, .ending, .ended: break
         }
+    }
+
+    /// Whether the end of the link for this reason shows that an encryption has failed.
+    func hasEncryptionFailed(_ reason: DisconnectionReason) -> Bool {
+        switch reason {
+        case .controller(.connectionTerminatedDueToMICFailure), .controller(.pinOrKeyMissing): keyInController != nil
+        default: false
+        }
+    }
+
+    /// Has the private addresses of this host replaced, if it uses one on this link. An encryption has failed: the
+    /// address may have led an attacker to this host (Vol 3, Part C, 10.6).
+    mutating func discardPrivateAddress() {
+        guard securityManager.ownAddress.kind == .resolvablePrivate else { return }
+        effects.append(.discardPrivateAddress)
     }
 
     /// Ends the calls that waited for an encryption with the bond's key. If the key is missing, the policy may let the

@@ -216,6 +216,7 @@ struct LinkSecurityEngine {
         _ context: inout SecurityContext
     ) -> ([SecurityEffect], HostError) {
         let error = errorOfEnd(reason, context)
+        if hasEncryptionFailed(reason) { discardPrivateAddress() }
         if error == .security(.keyMissing) { effects.append(.report(.keyMissing(link, identity: context.peer))) }
         endWork(.ended(error), error, context)
         deadline = nil

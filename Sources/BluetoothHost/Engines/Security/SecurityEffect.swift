@@ -20,6 +20,9 @@ enum SecurityEffect: Equatable {
     case unknownEncryption
     /// Log that the controller has not reported within 40 s whether the link is encrypted.
     case unreportedEncryption
+    /// The encryption has failed of a link on which this host uses a private address: have the addresses of this host
+    /// replaced, once for each link (Vol 3, Part C, 10.6).
+    case discardPrivateAddress
     /// Ask the app. Without a pairing handler, call ``LinkSecurityEngine/unanswered(_:_:)`` in an input of its own.
     case ask(PairingInquiry, number: UInt64)
     /// Withdraw this question from the app: it needs no answer any longer.
