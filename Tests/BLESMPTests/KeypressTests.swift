@@ -1,4 +1,5 @@
 import BLESMP
+import BluetoothTypes
 import Testing
 
 /// Keypress notifications (Vol 3, Part H, 3.5.8).

@@ -129,7 +129,8 @@ struct CaptureFaultTests {
             let end = 16 + 24 + Sample.reset.count
             limit.rlim_cur = rlim_t(end + 10)
             try #require(setrlimit(resource, &limit) == 0)
-            for _ in 0..<3 { file.append(Sample.reset.rawSpan, direction: .hostToController) }
+            let packet = Sample.reset
+            for _ in 0..<3 { file.append(packet.rawSpan, direction: .hostToController) }
             limit.rlim_cur = previous
             try #require(setrlimit(resource, &limit) == 0)
             #expect(file.failure == .captureFile(path, errno: EFBIG))
