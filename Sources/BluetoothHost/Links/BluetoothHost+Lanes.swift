@@ -226,7 +226,7 @@ extension BluetoothHost {
         let items = link.att.endCalls(changedIn: range)
         performClientEffects(of: link)
         for item in items { end(item.work, .client(.attributesChanged), on: link) }
-        guard !link.att.lanes.isEmpty else { return }
+        guard !link.att.lanes.isEmpty else { return resumeDrains(of: link) }
         // The next call may not have to wait. It is sent after the confirmation of the change: before that, the server
         // ignores commands of this client (Vol 3, Part G, 2.5.2.1).
         let identifier = link.identifier

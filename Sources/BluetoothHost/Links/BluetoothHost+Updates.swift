@@ -11,7 +11,7 @@ extension BluetoothHost {
     /// is taken when it has left its lane, an indication when the client has confirmed it. If no client gets the value,
     /// `completion` is called at once.
     ///
-    /// With several clients, `completion` waits for each of them at most ``UpdatesInFlight/patience``. A client that
+    /// With several clients, `completion` waits for each of them at most ``UpdatesInFlight/timeout``. A client that
     /// has not taken the value by then is behind: calls do not wait for it until it has taken all its values. If all
     /// clients are behind, calls wait for the first one to take the value. A client for which
     /// ``OutboundLanes/broadcastLimit`` values wait misses the next ones; these are counted. The client for which the
@@ -30,8 +30,8 @@ extension BluetoothHost {
         }
         if takers.count < receivers.count { metrics.droppedValues.increment(by: receivers.count - takers.count) }
         let caller = Caller.callback(completion)
-        guard takers.count > 1 else {
-            guard let only = takers.first else { return end(caller, .success(())) }
+        guard receivers.count > 1 else {
+            guard let only = receivers.first else { return end(caller, .success(())) }
             return send(ValueCall(value: value, handle: handle, caller: caller), to: only)
         }
         for link in takers where !link.att.hasUnsentValue { link.att.isBehind = false }
@@ -47,7 +47,7 @@ extension BluetoothHost {
             UpdatesInFlight.Update(
                 broadcast: broadcast,
                 links: awaited.map(\.identifier),
-                deadline: loop.now + UpdatesInFlight.patience
+                deadline: loop.now + UpdatesInFlight.timeout
             )
         )
         setUpdateTimer()

@@ -19,7 +19,8 @@ import Synchronization
 /// Writes are submitted to a link only while its fast path is open. A write that waited for the loop opens the fast
 /// path. If a write cannot be sent, because the link has ended, the value is too long or the identity of the peer is
 /// not verified, the fast path closes. The next caller then waits for the loop and gets the error. Only the writes that
-/// were submitted by then are lost without an error. If the identity is verified later, they are sent.
+/// were submitted by then can be lost without an error. Those that wait for the identity to be verified are sent once
+/// it is.
 final class SubmissionQueue: Sendable {
     enum Submission: Sendable {
         case write([UInt8], to: AttributeHandle, on: LinkIdentifier)

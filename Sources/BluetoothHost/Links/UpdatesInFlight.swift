@@ -3,8 +3,8 @@ import DequeModule
 
 /// The values to several clients for which callers wait, the oldest first.
 ///
-/// A caller waits for each client, so that a slow one delays the values for the others. It waits for a limited time, so
-/// that a client that takes nothing does not stop them.
+/// A caller waits for each client, so that a slow one delays the values for the others and misses none. It waits for a
+/// limited time, so that a client that takes nothing does not stop the others.
 struct UpdatesInFlight {
     struct Update {
         let broadcast: Broadcast
@@ -14,8 +14,9 @@ struct UpdatesInFlight {
         let deadline: Instant
     }
 
-    /// How long a caller waits for a client that takes nothing.
-    static let patience = Duration.seconds(2)
+    /// How long a caller waits for a client. With 16 values in flight, a client that takes two each second is in time:
+    /// for example, one that confirms indications on a link with an interval of 240 ms.
+    static let timeout = Duration.seconds(10)
 
     private var updates = Deque<Update>()
     /// Whether the timer for ``deadline`` is set. A timer that is due earlier stays.

@@ -242,10 +242,10 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Sends a value to those of `centrals` that subscribe to the characteristic; to all subscribers if `centrals` is
     /// nil.
     ///
-    /// A value to several centrals waits until each of them has taken it. It waits at most 2 s for a central that takes
-    /// nothing, so that none can stop the others. Further values do not wait for such a central until it has taken all
-    /// values that wait for it. If 256 values wait for it, it misses the next values to several centrals. A value to
-    /// one central is never left out.
+    /// A value to several centrals waits until each of them has taken it, but at most 10 s, so that none can stop the
+    /// others. If a central has not taken it by then, further values do not wait for this central until it has taken
+    /// all values that wait for it. If 256 values wait for it, it misses the next values to several centrals. A value
+    /// to one central is never left out.
     ///
     /// - Returns: false if, for each of these centrals, 16 earlier values still wait as described. Nothing was sent
     ///   then, and ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` is called when there

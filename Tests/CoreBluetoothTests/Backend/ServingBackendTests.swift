@@ -62,7 +62,7 @@ struct ServingBackendTests {
     }
 
     @Test(
-        "A central that takes nothing delays another one once, by 2 s",
+        "A central that takes nothing delays another one once, by 10 s",
         arguments: [(0, .notification), (3, .indication)] as [(Int, ClientConfiguration)]
     )
     func centralThatTakesNothingDelaysAnotherOneOnce(index: Int, configuration: ClientConfiguration) throws {
@@ -75,7 +75,7 @@ struct ServingBackendTests {
             }
             for number in UInt8(0)..<100 { #expect(await phone.value(of: handle) == [number]) }
             #expect(taken.waiting.count < 100)
-            try await world.sleep(for: .seconds(2))
+            try await world.sleep(for: .seconds(10))
             #expect(taken.waiting == Array(0..<100))
             lamp.backend.update([100], of: handle, to: fixture.links) { _ in taken.post(100) }
             #expect(await phone.value(of: handle) == [100])

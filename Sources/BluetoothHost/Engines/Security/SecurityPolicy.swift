@@ -44,8 +44,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     }
 
     /// The bonds that a pairing may replace if the app has not asked for that pairing by
-    /// `RemotePeripheral.pair(_:again:policy:)` or `Peripheral.requestSecurity(of:_:)`. Also those that a pairing
-    /// replaces which the app has asked for, if the peer is at a private address that no bond resolves.
+    /// `RemotePeripheral.pair(_:again:policy:)` or `Peripheral.requestSecurity(of:_:)`. They also apply to a
+    /// pairing that the app has asked for, if the peer is at a private address that no bond resolves.
     ///
     /// A pairing that may not replace the bond of its peer does not begin. As the peripheral, this device answers the
     /// Pairing Request with Pairing Not Supported (0x05). As the central, it answers a Security Request with the same
