@@ -29,12 +29,7 @@ struct ChangedServicesTests {
 
     @Test("Reads and writes that end after a change of their service are errors, and store nothing")
     func readsAndWritesAfterAChangeAreErrors() throws {
-        peripheral.discoverDescriptors(for: measurement)
-        fixture.answer(
-            .discoverDescriptors(HandleRange(start: 0x0013, end: 0x0013)),
-            .success([DiscoveredDescriptor(uuid: "2901", handle: 0x0013)])
-        )
-        let descriptor = try #require(measurement.descriptors?.first)
+        let descriptor = try discoverDescriptor()
         peripheral.readValue(for: measurement)
         peripheral.writeValue(Data([1]), for: location, type: .withResponse)
         peripheral.readValue(for: descriptor)
@@ -53,14 +48,67 @@ struct ChangedServicesTests {
     @Test("A service replaces the former one with its handles, also if only some types are discovered")
     func serviceReplacesTheFormerOneWithItsHandles() throws {
         let former = try #require(peripheral.services?.first)
+        let descriptor = try discoverDescriptor()
         peripheral.discoverServices([CBUUID(string: "180F")])
         fixture.answer(
             .discoverServices(["180F"]),
             .success([DiscoveredService(uuid: "180F", isPrimary: true, handle: 0x0010, endHandle: 0x001F)])
         )
         #expect(peripheral.services?.map(\.uuid.uuidString) == ["180F"])
+        _ = fixture.takeCalls()
         peripheral.discoverCharacteristics(nil, for: former)
-        #expect(fixture.takeCalls() == [.discoverServices(["180F"])])
+        peripheral.readValue(for: measurement)
+        peripheral.readValue(for: descriptor)
+        peripheral.writeValue(Data([1]), for: location, type: .withResponse)
+        #expect(fixture.takeCalls().isEmpty)
+        _ = fixture.takeTold()
+        fixture.deliver(.valueReceived(peripheral.identifier, 0x0012, [7]))
+        #expect(fixture.takeTold().isEmpty && measurement.value == nil)
+    }
+
+    @Test("A service that is not found again is no longer valid, nor are its characteristics and descriptors")
+    func serviceThatIsNotFoundAgainIsInvalid() throws {
+        let former = try #require(peripheral.services?.first)
+        let descriptor = try discoverDescriptor()
+        peripheral.discoverServices(nil)
+        fixture.answer(.discoverServices(nil), .success([] as [DiscoveredService]))
+        #expect(peripheral.services?.isEmpty == true)
+        _ = fixture.takeCalls()
+        peripheral.discoverCharacteristics(nil, for: former)
+        peripheral.readValue(for: measurement)
+        peripheral.readValue(for: descriptor)
+        #expect(fixture.takeCalls().isEmpty)
+    }
+
+    @Test("The descriptors of a characteristic that was replaced are no longer valid")
+    func descriptorsOfAReplacedCharacteristicAreInvalid() throws {
+        let service = try #require(peripheral.services?.first)
+        let descriptor = try discoverDescriptor()
+        let body = DiscoveredCharacteristic(
+            uuid: "2A39",
+            handle: 0x0011,
+            valueHandle: 0x0012,
+            endHandle: 0x0013,
+            properties: .read
+        )
+        peripheral.discoverCharacteristics([CBUUID(string: "2A39")], for: service)
+        fixture.answer(.discoverCharacteristics(CentralFixture.range), .success([body, CentralFixture.location]))
+        #expect(service.characteristics?.map(\.uuid.uuidString) == ["2A38", "2A39"])
+        _ = fixture.takeCalls()
+        peripheral.readValue(for: descriptor)
+        #expect(fixture.takeCalls().isEmpty)
+        peripheral.readValue(for: location)
+        #expect(fixture.takeCalls() == [.read(0x0015)])
+    }
+
+    /// Discovers the descriptor of the measurement.
+    private func discoverDescriptor() throws -> CBDescriptor {
+        peripheral.discoverDescriptors(for: measurement)
+        fixture.answer(
+            .discoverDescriptors(HandleRange(start: 0x0013, end: 0x0013)),
+            .success([DiscoveredDescriptor(uuid: "2901", handle: 0x0013)])
+        )
+        return try #require(measurement.descriptors?.first)
     }
 
     @Test("A characteristic or included service replaces the former one with its handles")

@@ -55,6 +55,15 @@ struct EndedValuesTests {
         #expect(await all(of: values) == [[1]])
     }
 
+    @Test func discoveryOfAnotherServiceInItsPlaceEndsAwaitedValues() async {
+        let values = peripheral.linux.values(of: measurement)
+        receive(1)
+        peripheral.discoverServices(nil)
+        let other = DiscoveredService(uuid: "180F", isPrimary: true, handle: 0x0010, endHandle: 0x001F)
+        fixture.answer(.discoverServices(nil), .success([other]))
+        #expect(await all(of: values) == [[1]])
+    }
+
     @Test func valuesOfAnEarlierConnectionEndAtOnce() async {
         fixture.deliver(.disconnected(peripheral.connection, Disconnection(error: nil, time: 0)))
         fixture.connect(peripheral)

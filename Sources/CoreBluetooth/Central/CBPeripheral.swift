@@ -149,6 +149,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
             of: target.peripheral,
             answer(for: target) { peripheral, result in
                 let error = peripheral.take(result) { $0.add($1, areAll: wanted == nil, of: peripheral) }
+                peripheral.endLostValues()
                 peripheral.tell { $0.peripheral(peripheral, didDiscoverServices: error) }
             }
         )
@@ -165,6 +166,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
                 let error = peripheral.take(result) { database, found throws(BackendError) in
                     try database.add(found, wanted: wanted, to: service)
                 }
+                peripheral.endLostValues()
                 peripheral.tell { $0.peripheral(peripheral, didDiscoverIncludedServicesFor: service, error: error) }
             }
         )
@@ -182,6 +184,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
                 let error = peripheral.take(result) { database, found throws(BackendError) in
                     try database.add(found, wanted: wanted, to: service)
                 }
+                peripheral.endLostValues()
                 peripheral.tell { $0.peripheral(peripheral, didDiscoverCharacteristicsFor: service, error: error) }
             }
         )

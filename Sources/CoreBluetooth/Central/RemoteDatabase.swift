@@ -47,8 +47,12 @@ struct RemoteDatabase {
 
     // MARK: Discovery
 
-    /// Adds services to those found before. Removes those that the peripheral no longer has: all that were not found
-    /// again if all were looked for, and those whose handles another service has.
+    // Each `add` removes the objects that the peripheral no longer has, with all that they contain: those that were not
+    // found again although all were looked for, and those in whose place another one was found. The place of a service
+    // is its first handle, that of a characteristic the handle of its value. Included services that were not found again
+    // stay, because other services may include them.
+
+    /// Adds services to those found before.
     mutating func add(_ found: [DiscoveredService], areAll: Bool, of peripheral: CBPeripheral) {
         let found = found.filter { !RemoteDatabase.hidden.contains($0.uuid) }
         let objects = found.map { service in
@@ -59,9 +63,10 @@ struct RemoteDatabase {
                 of: peripheral
             )
         }
-        // A service of another type may have the handles of one that was found before.
-        let before = services?.filter { contains($0) }
-        services = merge(before, objects, areAll: areAll).sorted(by: RemoteDatabase.precedes)
+        let before = services
+        let present = merge(before?.filter { contains($0) }, objects, areAll: areAll)
+        remove(missing(from: present, of: before))
+        services = present.sorted(by: RemoteDatabase.precedes)
     }
 
     /// Adds included services, except those that include `service` themselves.
@@ -139,16 +144,17 @@ struct RemoteDatabase {
                 ),
                 discovered: discovered
             )
+            if let former = characteristics[discovered.valueHandle] { remove(former) }
             characteristics[discovered.valueHandle] = characteristic
             objects.append(characteristic)
         }
-        service.content.withLock { content in
-            let before = content.characteristics?.filter { contains($0) }
-            content.characteristics = merge(before, objects, areAll: wanted == nil)
-        }
+        let before = service.content.withLock { $0.characteristics }
+        let present = merge(before?.filter { contains($0) }, objects, areAll: wanted == nil)
+        service.content.withLock { $0.characteristics = present }
+        for characteristic in missing(from: present, of: before) { remove(characteristic) }
     }
 
-    /// Adds descriptors.
+    /// Adds all descriptors of a characteristic.
     ///
     /// - Throws: if `characteristic` is no longer a characteristic of this connection.
     mutating func add(
@@ -170,7 +176,10 @@ struct RemoteDatabase {
             descriptors[discovered.handle] = descriptor
             return descriptor
         }
-        characteristic.content.withLock { $0.descriptors = merge(nil, objects, areAll: true) }
+        let before = characteristic.content.withLock { $0.descriptors }
+        let present = merge(nil, objects, areAll: true)
+        characteristic.content.withLock { $0.descriptors = present }
+        remove(missing(from: present, of: before))
     }
 
     // MARK: Notifications
@@ -192,20 +201,8 @@ struct RemoteDatabase {
         let invalid = known.values
             .filter { $0.range?.overlaps(range) ?? false }
             .sorted(by: RemoteDatabase.precedes)
-        guard !invalid.isEmpty else { return [] }
-        var handles = RangeSet<UInt32>()
-        for range in invalid.compactMap(\.range) {
-            known[range.start] = nil
-            guard range.start <= range.end else { continue }
-            handles.insert(contentsOf: UInt32(range.start.rawValue)..<UInt32(range.end.rawValue) + 1)
-        }
-        for (handle, characteristic) in characteristics where handles.contains(UInt32(handle.rawValue)) {
-            characteristic.content.withLock { $0.isNotifying = false }
-        }
-        characteristics = characteristics.filter { !handles.contains(UInt32($0.key.rawValue)) }
-        descriptors = descriptors.filter { !handles.contains(UInt32($0.key.rawValue)) }
-        let removed = Set(invalid.map { ObjectIdentifier($0) })
-        services?.removeAll { removed.contains(ObjectIdentifier($0)) }
+        remove(invalid)
+        services = services?.filter { contains($0) }
         return invalid
     }
 
@@ -213,6 +210,41 @@ struct RemoteDatabase {
     mutating func invalidate() {
         for characteristic in characteristics.values { characteristic.content.withLock { $0.isNotifying = false } }
         self = RemoteDatabase()
+    }
+
+    // MARK: Removal
+
+    // The time of each removal is proportional to the number of objects that are removed. The place of an object may
+    // already have another one, which stays.
+
+    private mutating func remove(_ services: [CBService]) {
+        for service in services {
+            if let start = service.range?.start, contains(service) { known[start] = nil }
+            for characteristic in service.content.withLock({ $0.characteristics }) ?? [] { remove(characteristic) }
+        }
+    }
+
+    private mutating func remove(_ characteristic: CBCharacteristic) {
+        if let handle = characteristic.discovered?.valueHandle, contains(characteristic) {
+            characteristics[handle] = nil
+        }
+        let found = characteristic.content.withLock { content in
+            content.isNotifying = false
+            return content.descriptors
+        }
+        remove(found ?? [])
+    }
+
+    private mutating func remove(_ removed: [CBDescriptor]) {
+        for descriptor in removed {
+            if let handle = descriptor.handle, contains(descriptor) { descriptors[handle] = nil }
+        }
+    }
+
+    /// Returns the objects of `before` that are not among those of `present`.
+    private func missing<Object: AnyObject>(from present: [Object], of before: [Object]?) -> [Object] {
+        let kept = Set(present.map { ObjectIdentifier($0) })
+        return before?.filter { !kept.contains(ObjectIdentifier($0)) } ?? []
     }
 
     // MARK: Objects
@@ -223,10 +255,13 @@ struct RemoteDatabase {
         isPrimary: Bool,
         of peripheral: CBPeripheral?
     ) -> CBService {
-        if let same = known[range.start], same.range == range, same.uuid.value == uuid {
-            // A primary service may have been found as an included service before.
-            if isPrimary { same.content.withLock { $0.isPrimary = true } }
-            return same
+        if let former = known[range.start] {
+            if former.range == range, former.uuid.value == uuid {
+                // A primary service may have been found as an included service before.
+                if isPrimary { former.content.withLock { $0.isPrimary = true } }
+                return former
+            }
+            remove([former])
         }
         let service = CBService(uuid: CBUUID(uuid), isPrimary: isPrimary, range: range, peripheral: peripheral)
         known[range.start] = service

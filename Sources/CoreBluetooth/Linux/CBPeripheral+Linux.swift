@@ -184,10 +184,12 @@ extension CBPeripheral {
             return try await ask(peripheral.currentTarget) {
                 $0.discoverServices(wanted, of: $1, $2)
             } finish: { found in
-                peripheral.content.withLock { content in
+                let services = peripheral.content.withLock { content in
                     content.database.add(found, areAll: wanted == nil, of: peripheral)
                     return content.database.services ?? []
                 }
+                peripheral.endLostValues()
+                return services
             }
         }
 
@@ -211,6 +213,7 @@ extension CBPeripheral {
                 try peripheral.content.withLock { content throws(BackendError) in
                     try content.database.add(found, wanted: wanted, to: service)
                 }
+                peripheral.endLostValues()
                 return service.characteristics ?? []
             }
         }
