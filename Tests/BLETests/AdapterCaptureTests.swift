@@ -6,7 +6,7 @@ import Logging
 import Testing
 
 @Suite("An adapter with a capture", .timeLimit(.minutes(10)))
-struct CaptureFailureTests {
+struct AdapterCaptureTests {
     /// Collects the errors of a logger.
     private struct ErrorHandler: LogHandler {
         let messages: Log<String>
