@@ -192,7 +192,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     /// this process; nil stops that.
     ///
     /// With services, a peripheral matches once it has advertised one of them, or discovery has found one. If discovery
-    /// finds the first one, the connection is reported then.
+    /// finds the first one, a connection made after the registration is reported then. Its end is reported only if the
+    /// connection was. The end of a connection made before the registration is reported too. Another call replaces the
+    /// options.
     open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
         guard acceptsCommands() else { return }
         backend?.registerForConnectionEvents(options.map(ConnectionEventFilter.init))

@@ -56,6 +56,30 @@ struct ConnectionEventTests {
         }
     }
 
+    @Test("A connection that was not reported is not forgotten when the app registers again, unless it has stopped")
+    func registeringAgainKeepsConnectionsThatWereNotReported() throws {
+        try World.run(seed: 64) { world in
+            let pair = try await LampAndPhone(world)
+            _ = try await pair.lamp.publish(ServiceDefinition(uuid: "FFD0"))
+            let watcher = await pair.phoneDevice.central()
+            let stopped = await pair.phoneDevice.central()
+            for central in [watcher, stopped] {
+                central.backend.registerForConnectionEvents(ConnectionEventFilter(services: ["FFD0"]))
+            }
+            let peripheral = await pair.connect()
+            watcher.backend.registerForConnectionEvents(ConnectionEventFilter(services: ["FFD0", "AAAA"]))
+            stopped.backend.registerForConnectionEvents(nil)
+            stopped.backend.registerForConnectionEvents(ConnectionEventFilter(services: ["FFD0"]))
+            #expect(try await pair.phone.services(["FFD0"], of: peripheral).count == 1)
+            pair.phone.backend.cancelConnection(peripheral)
+            _ = await pair.phone.disconnected(peripheral)
+            #expect(await nextConnectionEvent(of: watcher) == .peerConnected)
+            #expect(await nextConnectionEvent(of: watcher) == .peerDisconnected)
+            #expect(await nextConnectionEvent(of: stopped) == .peerDisconnected)
+            for central in [watcher, stopped] { #expect(central.events.waiting.isEmpty) }
+        }
+    }
+
     private func nextConnectionEvent(of central: TestCentral) async -> CBConnectionEvent {
         await central.events.next { if case .connectionEvent(_, let event) = $0 { event } else { nil } }
     }

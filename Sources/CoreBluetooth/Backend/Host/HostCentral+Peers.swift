@@ -16,7 +16,7 @@ extension HostCentral {
     func registerForConnectionEvents(_ filter: ConnectionEventFilter?) {
         submit { _, _ in
             self.state.eventFilter = filter
-            self.state.unreportedLinks = []
+            if filter == nil { self.state.unreportedLinks = [] }
         }
     }
 
