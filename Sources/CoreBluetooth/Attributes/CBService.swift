@@ -48,8 +48,8 @@ open class CBService: CBAttribute, @unchecked Sendable {
 
 /// A service of this host, to be published by a ``CBPeripheralManager``.
 ///
-/// It cannot be changed after it was added to the manager, and not be added to another one. Changes are then ignored,
-/// and reported on standard error.
+/// It cannot be changed while a manager has it; changes are ignored and reported on standard error. Another manager
+/// refuses it with ``CBError/Code/invalidParameters``.
 open class CBMutableService: CBService, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
