@@ -1,5 +1,4 @@
 import DequeModule
-import Foundation
 import Logging
 
 /// The messages that wait for the broker, and those that it has not confirmed, in their order.
@@ -39,15 +38,9 @@ struct Outbox {
 
     /// The number of messages that were dropped because too many waited, or because the store was damaged.
     private(set) var droppedCount: UInt64 = 0
-    /// Times before this one, in seconds since 1970, are those of a clock that is not set: 2025.
-    static let earliestTime: Int64 = 1_735_689_600
-    /// A clock that moves forward by more than so many seconds has been set.
-    static let clockTolerance: Int64 = 60
 
     private let limit: Int
     private let ageLimit: Int64
-    private let now: @Sendable () -> Int64
-    private let uptime: @Sendable () -> Int64
     private let memoryLimit: Int
     private let logger: Logger
     private var file: StoreFile
@@ -57,8 +50,7 @@ struct Outbox {
     private var storedCount = 0
     /// The number of the last message in the store that an earlier run has stored.
     private var lastOfEarlierRuns: Int64 = 0
-    /// The time in seconds since 1970 at which ``uptime`` was 0, as far as the times in the store follow it.
-    private var clockOffset: Int64
+    private var clock: StoreClock
     /// The number of the last message that was loaded from the store.
     private var lastLoaded: Int64 = 0
     private var unstored: Deque<MQTTMessage> = []
@@ -85,24 +77,17 @@ struct Outbox {
         limit: Int,
         memoryLimit: Int = Self.memoryLimit,
         ageLimit: Int64 = .max,
-        now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) },
-        uptime: @escaping @Sendable () -> Int64 = Self.secondsSinceNow(),
+        now: @escaping @Sendable () -> Int64 = { StoreClock.secondsSince1970() },
+        uptime: @escaping @Sendable () -> Int64 = StoreClock.secondsSinceNow(),
         queueProgress: QueueProgress = QueueProgress(),
         logger: Logger
     ) {
         self.limit = limit
         self.ageLimit = ageLimit
-        self.now = now
-        self.uptime = uptime
-        clockOffset = now() - uptime()
+        clock = StoreClock(now: now, uptime: uptime)
         self.memoryLimit = memoryLimit
         self.logger = logger
         file = StoreFile(queueProgress: queueProgress, logger: logger)
-    }
-
-    private static func secondsSinceNow() -> @Sendable () -> Int64 {
-        let start = ContinuousClock.now
-        return { (ContinuousClock.now - start).components.seconds }
     }
 
     /// Uses the store at a path from now on, before the first message is sent. The messages in it precede those that
@@ -173,7 +158,7 @@ struct Outbox {
     private mutating func storeAll() -> Bool {
         while !unstored.isEmpty {
             guard file.isOpen else { return false }
-            let time = time
+            let time = clock.time
             let entries = zip(1..., unstored.prefix(Self.window)).map { [lastNumber] in
                 MessageStore.Entry(number: lastNumber + Int64($0), message: $1, time: time)
             }
@@ -236,30 +221,23 @@ struct Outbox {
         return numbered(message)
     }
 
-    /// The time in seconds since 1970; nil if the clock is not set.
-    private var time: Int64? {
-        let now = now()
-        return now >= Self.earliestTime ? now : nil
-    }
-
     /// Corrects the times of the messages that this run has stored, if the clock was set forward since then. Those of a
     /// clock that was ahead are in the future, and messages are never too old then.
     ///
     /// - Returns: whether the times are right. If the store does not take the change, it is tried again.
     @discardableResult
     private mutating func followClock() -> Bool {
-        let offset = now() - uptime()
-        let jump = offset - clockOffset
-        if jump > Self.clockTolerance, file.isOpen {
+        let jump = clock.jump
+        if jump > StoreClock.tolerance, file.isOpen {
             let first = lastOfEarlierRuns
             guard change(.append, { try $0.addTime(jump, after: first) }) != nil else { return false }
         }
-        if abs(jump) > Self.clockTolerance { clockOffset = offset }
+        clock.follow(jump)
         return true
     }
 
     private func isTooOld(_ entry: MessageStore.Entry) -> Bool {
-        guard let stored = entry.time, let time else { return false }
+        guard let stored = entry.time, let time = clock.time else { return false }
         return time - stored > ageLimit
     }
 
@@ -343,7 +321,7 @@ struct Outbox {
         if !file.isOpen { openStore(isNeeded: true) }
         followClock()
         if let first = ready.first {
-            let time = time
+            let time = clock.time
             let entries = ready.lazy.filter { !$0.isStored }
                 .map { MessageStore.Entry(number: $0.number, message: $0.message, time: time) }
             if change(.append, { try $0.append(entries) }) != nil {

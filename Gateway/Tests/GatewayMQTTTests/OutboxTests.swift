@@ -89,7 +89,7 @@ struct OutboxTests {
 
     @Test func storedMessagesThatAreTooOldAreDropped() throws {
         try withStore { path in
-            let start = Outbox.earliestTime
+            let start = StoreClock.earliestTime
             for (offset, number) in [(0, 0), (0, 1), (60, 2), (170, 3)] {
                 var outbox = makeAgeingOutbox(path, now: start + Int64(offset))
                 outbox.append(message(number), isConnected: false)
@@ -108,9 +108,9 @@ struct OutboxTests {
     @Test(arguments: [(-50_000_000, 0), (0, -50_000_000), (-50_000_000, -40_000_000)] as [(Int64, Int64)])
     func clockThatIsNotSetMakesNoMessageTooOld(stored: Int64, sent: Int64) throws {
         try withStore { path in
-            var first = makeAgeingOutbox(path, now: Outbox.earliestTime + stored)
+            var first = makeAgeingOutbox(path, now: StoreClock.earliestTime + stored)
             first.append(message(0), isConnected: false)
-            var second = makeAgeingOutbox(path, now: Outbox.earliestTime + sent)
+            var second = makeAgeingOutbox(path, now: StoreClock.earliestTime + sent)
             var broker = TestBroker()
             broker.receive(from: &second)
             #expect(broker.received == ["0"])
@@ -121,7 +121,7 @@ struct OutboxTests {
     @Test(arguments: [false, true])
     func clockThatIsSetForwardMakesNoMessageOfThisRunTooOld(isRestarted: Bool) throws {
         try withStore { path in
-            let start = Outbox.earliestTime
+            let start = StoreClock.earliestTime
             var earlier = makeAgeingOutbox(path, now: start)
             earlier.append(message(0), isConnected: false)
             let isSet = Atomic(false)
@@ -155,7 +155,7 @@ struct OutboxTests {
             var outbox = Outbox(
                 limit: 1000,
                 ageLimit: 100,
-                now: { Outbox.earliestTime + (isSet.load(ordering: .relaxed) ? 1_000_000 : 0) },
+                now: { StoreClock.earliestTime + (isSet.load(ordering: .relaxed) ? 1_000_000 : 0) },
                 uptime: { 0 },
                 logger: logger
             )
@@ -179,7 +179,7 @@ struct OutboxTests {
             var outbox = Outbox(
                 limit: 1000,
                 ageLimit: 100,
-                now: { Outbox.earliestTime + time.load(ordering: .relaxed) },
+                now: { StoreClock.earliestTime + time.load(ordering: .relaxed) },
                 uptime: { time.load(ordering: .relaxed) },
                 logger: logger
             )
@@ -204,7 +204,7 @@ struct OutboxTests {
                 """,
                 in: path
             )
-            var outbox = makeAgeingOutbox(path, now: Outbox.earliestTime + 1_000_000)
+            var outbox = makeAgeingOutbox(path, now: StoreClock.earliestTime + 1_000_000)
             outbox.append(message(2), isConnected: false)
             var broker = TestBroker()
             broker.receive(from: &outbox)
