@@ -158,4 +158,21 @@ struct PairingTests {
         let unidentified = try bond(seed: 1, replacing: [UInt8](repeating: 0, count: 16))
         #expect(unidentified.identity == Meeting.central && unidentified.identityResolvingKey == nil)
     }
+
+    @Test func substituteForAZeroIdentityAddressIsNotThisDevicesOwn() throws {
+        let method = try #require(Method.all.first { $0.description == "legacy, just works" })
+        func meeting(ownAddress: DeviceAddress) -> Meeting {
+            var meeting = method.meeting()
+            meeting.peripheral.channel.identity = LocalIdentity(
+                address: ownAddress,
+                resolvingKey: Meeting.peripheralIdentity.resolvingKey
+            )
+            meeting.replacement = { $0 == 14 ? [0x09, 0, 0, 0, 0, 0, 0, 0] : $1 }
+            meeting.pair()
+            return meeting
+        }
+        let earlier = meeting(ownAddress: Meeting.peripheralIdentity.address)
+        let substitute = try #require(earlier.peripheral.outcome?.bond.identity)
+        #expect(meeting(ownAddress: substitute).peripheral.failure == .ended(.keyRejected))
+    }
 }

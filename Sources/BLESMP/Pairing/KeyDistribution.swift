@@ -66,9 +66,9 @@ struct KeyDistribution: Sendable {
         case (.resolvingKey, .identityInformation(let command)):
             expected = .identityAddress(resolvingKey: command.resolvingKey)
         case (.identityAddress(let key), .identityAddressInformation(let command)):
-            guard command.address != agreement.terms.identity.address else { throw .keyRejected }
             var address = command.address
             if address.value == 0 { address = substituteIdentity(of: key, toolbox: context.toolbox) }
+            guard address != agreement.terms.identity.address else { throw .keyRejected }
             // A device connected by its identity address has no other one: a contradicting address is not stored.
             let peerAddress = agreement.terms.peerAddress
             if !peerAddress.isLasting || address == peerAddress {
