@@ -265,6 +265,22 @@ struct SecurityRequestWaitTests {
         #expect(late.pdus == Self.request)
     }
 
+    /// The central offers a key of 7 bytes, with and without a Security Request before.
+    @Test(arguments: [true, false])
+    func refusedParametersAreAFailedAttempt(isRequested: Bool) {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral))
+        if isRequested {
+            let effects = side.require()
+            #expect(effects.pdus == Self.request)
+        }
+        let effects = side.receive([0x01, 0x03, 0x00, 0x09, 0x07, 0x01, 0x01])
+        #expect(effects.pdus == [[0x05, 0x06]])
+        #expect(effects.count { $0 == .attemptFailed(side.peer, countsForAll: false) } == 1)
+        let error = SecurityError.pairing(.ended(.encryptionKeySize))
+        #expect(effects.contains(isRequested ? Side.failure(error) : side.pairingFailed(error)))
+        #expect(side.state == .settled(.unencrypted))
+    }
+
     @Test func requestToACentralThatHasNotEncryptedWaits() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         _ = side.begin()

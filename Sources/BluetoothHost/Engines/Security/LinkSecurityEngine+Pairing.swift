@@ -60,6 +60,10 @@ extension LinkSecurityEngine {
                 context
             )
             effects.append(.report(.pairingStarted(link, peer: context.peer)))
+        } else if request != nil, steps.contains(where: { if case .failed(.ended) = $0 { true } else { false } }) {
+            // The Security Manager has refused the request because of its parameters. The peer waits as it does after a
+            // request that this host has not asked for.
+            effects.append(.attemptFailed(context.peer, countsForAll: false))
         }
         perform(steps, &context)
     }
