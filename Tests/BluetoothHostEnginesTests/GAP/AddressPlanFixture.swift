@@ -93,6 +93,10 @@ struct AddressPlanFixture {
         return plan.advance(to: now, context.ownKey, &random)
     }
 
+    mutating func discard(_ identities: [DeviceAddress]) -> Bool {
+        plan.discard(entriesOf: identities, at: now, context.ownKey, &random)
+    }
+
     // MARK: Commands
 
     static func random(_ address: DeviceAddress?) -> GAPCommand {

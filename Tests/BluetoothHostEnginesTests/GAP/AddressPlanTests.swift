@@ -91,37 +91,6 @@ struct AddressPlanTests {
 
     // MARK: Changes
 
-    @Test("Discarded addresses are replaced in the host, and in the controller for the entries of the link")
-    func discardedAddressesAreReplaced() {
-        var fixture = Fixture(isPrivate: true, GAPSample.information(listSize: 4))
-        fixture.setPeers([2, 1])
-        fixture.bringUp()
-        let first = fixture.plan.privateAddress
-        let identities = [GAPSample.identity, peer1]
-        let isNew = fixture.plan.discard(entriesOf: identities, at: fixture.now, Fixture.ownKey, &fixture.random)
-        #expect(isNew)
-        let second = fixture.plan.privateAddress
-        #expect(second != first)
-        #expect(
-            fixture.run() == [
-                Fixture.random(second), Fixture.remove(GAPSample.identity), Fixture.remove(peer1),
-                Fixture.add(GAPSample.identity, 0, Fixture.ownKey), Fixture.mode(GAPSample.identity),
-                Fixture.add(peer1, 1, Fixture.ownKey), Fixture.mode(peer1),
-            ]
-        )
-        #expect(fixture.run() == [])
-    }
-
-    @Test("A host without private addresses discards none")
-    func hostWithoutPrivateAddressesDiscardsNone() {
-        var fixture = Fixture(GAPSample.information(listSize: 4))
-        fixture.setPeers([1])
-        fixture.bringUp()
-        let isNew = fixture.plan.discard(entriesOf: [peer1], at: fixture.now, Fixture.ownKey, &fixture.random)
-        #expect(!isNew)
-        #expect(fixture.run() == [])
-    }
-
     @Test("A new private address waits until scanning and initiating rest")
     func newPrivateAddressWaitsUntilActivitiesRest() throws {
         var fixture = Fixture(isPrivate: true)

@@ -250,6 +250,15 @@ struct LinkSecurityEncryptionTests {
         #expect(side.engine.verificationDeadline != nil)
     }
 
+    @Test("A refused key has the private address replaced, unless this host gives no key now whichever it is")
+    func refusedKeyHasThePrivateAddressReplaced() {
+        var side = Side(.peripheral, privateRole: .peripheral)
+        #expect(side.requestKey() == [.keyReply(nil), .discardPrivateAddress])
+        side.enter(.awaitingBondDecision(side.completedPairing()))
+        #expect(side.decide(.replacesOther(Side.strength)).question != nil)
+        #expect(side.requestKey() == [.keyReply(nil)])
+    }
+
     @Test("Encryption that ends after a Security Request makes the peripheral ask again")
     func endOfEncryptionMakesThePeripheralAskAgain() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))

@@ -89,6 +89,17 @@ struct AddressPlan {
         case changeList(ResolvingList.Change)
     }
 
+    /// The replacement of discarded addresses that waits for its time.
+    private struct PostponedDiscard {
+        let due: Instant
+        /// The entries of the resolving list to renew.
+        var entries: Set<DeviceAddress> = []
+    }
+
+    /// Minimum time from one replacement of discarded addresses to the next. Any device can cause a replacement, and
+    /// all activities may have to rest for it.
+    static let discardInterval = Duration.seconds(10)
+
     let settings: Settings
     var resolver = AddressResolver()
     /// The activities that must not run, because the plan wants a change.
@@ -103,12 +114,18 @@ struct AddressPlan {
     private var pending = PendingCommand<Purpose>(of: .addresses)
     /// Whether a command waits until the paused activities rest.
     private(set) var awaitsRest = false
-    /// When the next private address is generated; nil if none is.
-    private(set) var deadline: Instant?
+    /// The end of the current private address's time; nil if there is none.
+    private var lifetimeEnd: Instant?
+    /// The time of the last replacement of discarded addresses.
+    private var lastDiscard: Instant?
+    private var postponedDiscard: PostponedDiscard?
 
     init(_ settings: Settings) {
         self.settings = settings
     }
+
+    /// When the next private address is generated; nil if none is.
+    var deadline: Instant? { earliest(lifetimeEnd, postponedDiscard?.due) }
 
     // MARK: Own addresses
 
@@ -199,7 +216,7 @@ struct AddressPlan {
 
     /// Starts the lifetime of the current private address (Vol 3, Part C, 10.7.1).
     mutating func startLifetime(at now: Instant) {
-        deadline = settings.usesPrivateAddresses ? now + settings.timeout : nil
+        lifetimeEnd = settings.usesPrivateAddresses ? now + settings.timeout : nil
     }
 
     /// Records that the controller was reset and has no addresses.
@@ -208,21 +225,27 @@ struct AddressPlan {
         endRun()
         randomAddress = nil
         list = nil
-        deadline = nil
+        lifetimeEnd = nil
+        postponedDiscard = nil
     }
 
-    /// Replaces the private address after its time.
+    /// Replaces the private address after its time, or discarded addresses whose replacement was postponed.
     ///
     /// - Returns: whether there is a new address, for which the caller requests a pass.
     mutating func advance(to now: Instant, _ key: UInt128, _ random: inout some RandomNumberGenerator) -> Bool {
         guard let deadline, deadline <= now else { return false }
-        renew(key, &random)
-        startLifetime(at: now)
+        if let postponedDiscard, postponedDiscard.due <= now {
+            replace(entries: postponedDiscard.entries, at: now, key, &random)
+        } else {
+            renew(key, &random)
+            startLifetime(at: now)
+        }
         return true
     }
 
     /// Replaces the private addresses before their time (Vol 3, Part C, 10.6). The controller makes new addresses for
-    /// the entries of its resolving list that are removed and added again.
+    /// the entries of its resolving list that are removed and added again. If the last such replacement was less than
+    /// ``discardInterval`` ago, this one is postponed.
     ///
     /// - Parameter identities: the identity addresses of these entries.
     /// - Returns: whether there is a new address, for which the caller requests a pass.
@@ -233,10 +256,30 @@ struct AddressPlan {
         _ random: inout some RandomNumberGenerator
     ) -> Bool {
         guard settings.usesPrivateAddresses else { return false }
+        // Others need no renewal. Peers can have any number of addresses.
+        let listed = identities.filter { list?.entries[$0] != nil }
+        let due = lastDiscard.map { $0 + Self.discardInterval } ?? now
+        var discard = postponedDiscard ?? PostponedDiscard(due: due)
+        discard.entries.formUnion(listed)
+        if discard.due > now {
+            postponedDiscard = discard
+            return false
+        }
+        replace(entries: discard.entries, at: now, key, &random)
+        return true
+    }
+
+    private mutating func replace(
+        entries: Set<DeviceAddress>,
+        at now: Instant,
+        _ key: UInt128,
+        _ random: inout some RandomNumberGenerator
+    ) {
+        postponedDiscard = nil
+        lastDiscard = now
         renew(key, &random)
         startLifetime(at: now)
-        for identity in identities { list?.renew(identity) }
-        return true
+        for identity in entries { list?.renew(identity) }
     }
 
     // MARK: Commands

@@ -56,7 +56,13 @@ extension LinkSecurityEngine {
             }
         }
         effects.append(.keyReply(key))
-        if key == nil { discardPrivateAddress() }
+        if key == nil {
+            switch state {
+            case .settled, .requesting, .encrypting, .pairing: discardPrivateAddress()
+            // This host gives no key now, whichever the central has. That shows no failure.
+            case .awaitingBondDecision, .awaitingConsent, .ending, .ended: break
+            }
+        }
         return finishInput(&context)
     }
 
