@@ -254,6 +254,19 @@ struct SecurityRequestWaitTests {
         #expect(effects.pdus.isEmpty && side.engine.verificationRetry == nil)
     }
 
+    @Test func verificationThatWasPutOffFollowsACallThatIsCancelled() {
+        var side = pairing { $0.requestsEncryption = true }
+        _ = side.receive([0x05, 0x08])
+        let call = side.require()
+        #expect(call.pdus == Self.request)
+        let due = side.advance(.seconds(1))
+        #expect(due.pdus.isEmpty && side.engine.verificationRetry == nil)
+        let cancelled = side.cancel()
+        #expect(cancelled.pdus == [[0x05, 0x08]] + Self.request)
+        #expect(side.state.waiting.map(\.caller) == [.verification])
+        #expect(side.engine.contradiction(side.context) == nil)
+    }
+
     @Test func callFailsUntilTheWaitIsOver() {
         var side = pairing()
         _ = side.receive([0x05, 0x08])
