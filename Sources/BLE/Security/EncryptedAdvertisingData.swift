@@ -87,7 +87,7 @@ extension CharacteristicDefinition {
     ///
     /// By default, a peer reads the key and receives its indications only over a link with an authenticated key, and
     /// only if the app has authorized it: see ``Peripheral/setAuthorizer(_:)`` and ``Peripheral/setAuthorized(_:_:)``.
-    /// Without an authorizer, reading is refused with Insufficient Authorization.
+    /// Without either, reading is refused with Insufficient Authorization.
     ///
     /// - Parameters:
     ///   - key: the key material.

@@ -28,8 +28,9 @@ extension LinkSecurityEngine {
         if case .settled = state { verifiesWhenSettled = true }
     }
 
-    /// As the peripheral: the time before a Security Request may be sent after a failed pairing with the peer. It is nil
-    /// if one may be sent now (Vol 3, Part H, 2.3.6).
+    /// As the peripheral: the time before a Security Request may be sent after a failed pairing with the peer (Vol 3,
+    /// Part H, 2.3.6). It is nil if one may be sent now. It is also nil if the Security Manager is closed: then each
+    /// request fails at once.
     ///
     /// The context does not include a failure of the current input. After that, the wait is at least the shortest one.
     func waitBeforeRequest(_ context: SecurityContext) -> Duration? {

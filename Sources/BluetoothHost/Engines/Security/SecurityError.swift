@@ -57,7 +57,7 @@ extension PairingFailure {
         switch self {
         case .ended(let reason): "\(reason.text), reported by this device"
         case .endedByPeer(let reason): "\(reason.text), reported by the peer"
-        case .timedOut: "the peer sent nothing for 30 seconds"
+        case .timedOut: "the pairing was not finished in time"
         case .encryptionFailed: "the link could not be encrypted with the new key"
         case .linkEnded: "the link has ended"
         }

@@ -127,8 +127,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Any device can use that address. If this is false, the client has no access to values, channels and isochronous
     /// streams of apps at first. It has access once it has encrypted the link with the bond's key or has paired again.
     /// Until then, the error is Insufficient Encryption, or Insufficient Authentication if the bond has no usable key
-    /// (Vol 3, Part C, 10.3.1). The client may exchange the MTU, discover services, read the values of the GAP and GATT
-    /// services, and send signed writes.
+    /// (Vol 3, Part C, 10.3.1) or a Write Request is for a value that needs a signature. The client may exchange the
+    /// MTU, discover services, read the values of the GAP and GATT services, and send signed writes.
     ///
     /// If this is true, the client may use everything that needs no security, and apps know it by the bonded device's
     /// address.
@@ -136,9 +136,9 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// How long a central with the address of a bonded device may stay connected without encrypting the link or
     /// pairing.
     ///
-    /// It is asked to encrypt after 5 s, or after half of this time if that is shorter. At the end it is disconnected
-    /// with the reason Authentication Failure. There is no limit if ``servesUnverifiedClients`` is true or
-    /// ``encryptsBondedLinks`` is false.
+    /// It is asked to encrypt after 5 s, or after half of this time if that is shorter, unless it has to wait after a
+    /// failed pairing. At the end it is disconnected with the reason Authentication Failure. There is no limit if
+    /// ``servesUnverifiedClients`` is true or ``encryptsBondedLinks`` is false.
     public var identityVerificationTimeout = Duration.seconds(30)
     /// Whether, as the peripheral, this device asks a bonded central to encrypt the link as soon as it is connected,
     /// also if ``encryptsBondedLinks`` is false. If this is false, it asks when an operation needs encryption, and as
