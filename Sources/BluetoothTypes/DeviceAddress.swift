@@ -40,6 +40,10 @@ public struct DeviceAddress: Hashable, Sendable {
         }
     }
 
+    /// Whether a device keeps the address: a public or a static random address (Vol 6, Part B, 1.3). Only such an
+    /// address can be an identity address.
+    package var isLasting: Bool { kind == .public || kind == .randomStatic }
+
     /// Creates a static random address from the lower 46 bits of a random number, with the two most significant bits
     /// set.
     ///

@@ -46,7 +46,7 @@ public struct IdentityAddressInformation: SecurityManagerCommand {
         guard type <= 1 else { throw .invalidValue(UInt64(type), field: "address type") }
         address = DeviceAddress(try reader.readUInt48(), isRandom: type == 1)
         try reader.requireEnd()
-        guard address.value == 0 || address.kind == .public || address.kind == .randomStatic else {
+        guard address.value == 0 || address.isLasting else {
             throw .invalidValue(address.value, field: "identity address")
         }
     }

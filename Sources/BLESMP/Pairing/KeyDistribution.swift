@@ -150,8 +150,3 @@ struct KeyDistribution: Sendable {
         }
     }
 }
-
-extension DeviceAddress {
-    /// Whether the address can be an identity address.
-    fileprivate var isLasting: Bool { kind == .public || kind == .randomStatic }
-}

@@ -166,9 +166,7 @@ struct BondDatabase {
             if outcome.isBonded, peer != identity, !isConfirmed { return (.replacesOther(existing), []) }
         }
         // The host could not recognize a peer that has given neither a lasting address nor the key to its private ones.
-        guard outcome.isBonded, identity.kind == .public || identity.kind == .randomStatic else {
-            return (.keptForLink, [])
-        }
+        guard outcome.isBonded, identity.isLasting else { return (.keptForLink, []) }
         var record = BondRecord(bond: outcome.bond)
         let isVerified = serverState != nil
         let ownsKey = isVerified && byIdentity[peer]?.bond.identityResolvingKey == record.bond.identityResolvingKey

@@ -375,7 +375,7 @@ extension LinkSecurityEngine {
     /// The reason why the peer with this address must not pair; nil if it may. The identity of a peer with a private
     /// address is not known yet, so such a peer may begin.
     func obstacleOfAcceptList(to peer: DeviceAddress) -> SecurityError? {
-        guard peer.kind == .public || peer.kind == .randomStatic else { return nil }
+        guard peer.isLasting else { return nil }
         return obstacleOfAcceptList(toIdentity: peer)
     }
 

@@ -160,8 +160,3 @@ struct PeerTable {
         set(peer)
     }
 }
-
-extension DeviceAddress {
-    /// Whether a device keeps the address: a public or a static random address (Vol 6, Part B, 1.3).
-    var isLasting: Bool { kind == .public || kind == .randomStatic }
-}
