@@ -108,6 +108,7 @@ extension SecurityChannel {
             role: role == .central ? .initiator : .responder,
             ownAddress: ownAddress,
             peerAddress: peerAddress,
+            peerIdentity: peerIdentity,
             parameters: parameters,
             identity: identity
         )

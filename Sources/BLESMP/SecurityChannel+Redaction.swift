@@ -92,8 +92,9 @@ import BluetoothTypes
             Mirror(
                 self,
                 children: [
-                    "role": role, "ownAddress": ownAddress, "peerAddress": peerAddress, "parameters": parameters,
-                    "identity": identity, "isPairing": isPairing,
+                    "role": role, "ownAddress": ownAddress, "peerAddress": peerAddress,
+                    "peerIdentity": peerIdentity as Any, "parameters": parameters, "identity": identity,
+                    "isPairing": isPairing,
                 ],
                 displayStyle: .struct
             )

@@ -42,6 +42,10 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
     public package(set) var ownAddress: DeviceAddress
     /// The peer's address with which the connection was created: see ``ownAddress``.
     public let peerAddress: DeviceAddress
+    /// The address under which the owner knows the peer, such as the identity address of its bond; nil if it knows
+    /// none. A peer with a private address that gives no identity address keeps this one, if it is public or static. A
+    /// current pairing keeps the value with which it began.
+    package var peerIdentity: DeviceAddress?
     /// The parameters and the identity of this device. A current pairing keeps the values with which it began.
     public var parameters = PairingParameters()
     /// The identity that this device distributes. A current pairing keeps the value with which it began.

@@ -243,6 +243,7 @@ struct ExactTests {
             role: .initiator,
             ownAddress: DeviceAddress(0xA1A2_A3A4_A5A6, isRandom: true),
             peerAddress: DeviceAddress(0xB1B2_B3B4_B5B6, isRandom: false),
+            peerIdentity: nil,
             parameters: parameters,
             identity: Meeting.centralIdentity
         )

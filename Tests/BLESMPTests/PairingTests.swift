@@ -159,6 +159,31 @@ struct PairingTests {
         #expect(unidentified.identity == Meeting.central && unidentified.identityResolvingKey == nil)
     }
 
+    /// The central has a private address, which the owner has resolved.
+    @Test func zeroIdentityAddressOfAKnownPeerIsReplacedByItsIdentity() throws {
+        let method = try #require(Method.all.first { $0.description == "legacy, just works" })
+        func bond(_ identity: DeviceAddress?, hasKey: Bool = true) throws -> Bond {
+            var meeting = method.meeting()
+            meeting.peripheral.channel.peerIdentity = identity
+            meeting.replacement = { number, pdu in
+                if number == 13, !hasKey { return [0x08] + [UInt8](repeating: 0, count: 16) }
+                return number == 14 ? [0x09, 0, 0, 0, 0, 0, 0, 0] : pdu
+            }
+            meeting.pair()
+            return try #require(meeting.peripheral.outcome?.bond)
+        }
+        let unknown = try bond(nil)
+        for address in ["00:1A:7D:DA:71:13/P", "F0:12:34:56:78:9A"] as [DeviceAddress] {
+            let known = try bond(address)
+            #expect(known.identity == address)
+            #expect(known.identityResolvingKey == Meeting.centralIdentity.resolvingKey)
+            let unidentified = try bond(address, hasKey: false)
+            #expect(unidentified.identity == Meeting.central && unidentified.identityResolvingKey == nil)
+        }
+        let unresolved = try bond(Meeting.central)
+        #expect(unresolved.identity == unknown.identity)
+    }
+
     @Test func substituteForAZeroIdentityAddressIsNotThisDevicesOwn() throws {
         let method = try #require(Method.all.first { $0.description == "legacy, just works" })
         func meeting(ownAddress: DeviceAddress) -> Meeting {

@@ -94,15 +94,18 @@ struct KeyDistribution: Sendable {
 
     /// The identity address of a peer that has given zero instead (Vol 3, Part C, 10.7).
     ///
-    /// It is the address of the connection if that is a public or static one. Otherwise it is a static random address
-    /// that depends on the peer's key only. So the peer has the same identity whenever it pairs. Without a key, nothing
-    /// identifies the peer, and the address of the connection stays.
+    /// It is the address of the connection if that is a public or static one. Otherwise it is the identity under which
+    /// the owner knows the peer, or a static random address that depends on the peer's key only. So a peer that pairs
+    /// again with a private address has the same identity. It has another one if it pairs with a public or static
+    /// address after it was bonded under the address that depends on its key. Without a key, nothing identifies the
+    /// peer, and the address of the connection stays.
     private func substituteIdentity(
         of resolvingKey: UInt128,
         toolbox: Toolbox<some SecurityFunctions>
     ) -> DeviceAddress {
         let address = agreement.terms.peerAddress
         guard !address.isLasting, resolvingKey != 0 else { return address }
+        if let identity = agreement.terms.peerIdentity, identity.isLasting { return identity }
         let keyID: UInt32 = 0x6964_6E74  // "idnt"
         return .randomStatic(from: UInt64(truncatingIfNeeded: toolbox.h6(w: resolvingKey, keyID: keyID)))
     }

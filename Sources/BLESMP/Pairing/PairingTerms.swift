@@ -11,6 +11,8 @@ struct PairingTerms: Sendable {
     let role: PairingRole
     let ownAddress: DeviceAddress
     let peerAddress: DeviceAddress
+    /// The address under which the owner knows the peer; nil if it knows none.
+    let peerIdentity: DeviceAddress?
     let parameters: PairingParameters
     let identity: LocalIdentity
 

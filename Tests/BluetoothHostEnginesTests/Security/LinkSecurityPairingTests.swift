@@ -31,6 +31,18 @@ struct LinkSecurityPairingTests {
 
     // MARK: Pairing Requests
 
+    @Test(
+        "The Security Manager of a pairing knows the identity of a peer whose private address the host has resolved",
+        arguments: [true, false]
+    )
+    func securityManagerKnowsTheIdentityOfThePeer(isRequestedByThePeer: Bool) {
+        var side = Side(.peripheral, privateRole: .central)
+        side.context.peer = Side.centralAddress
+        _ = isRequestedByThePeer ? side.receive(Self.pairingRequest) : side.require()
+        #expect(side.engine.securityManager.peerAddress == Side.privateAddress)
+        #expect(side.engine.securityManager.peerIdentity == Side.centralAddress)
+    }
+
     @Test("A peer that begins a pairing is answered once the app has consented")
     func peerIsAnsweredOnceTheAppHasConsented() throws {
         var (side, question) = try asked()

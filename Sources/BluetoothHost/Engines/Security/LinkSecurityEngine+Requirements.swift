@@ -282,6 +282,7 @@ extension LinkSecurityEngine {
         parameters.minimumKeySize = max(parameters.minimumKeySize, min(required.keySizeInBytes, 16))
         securityManager.parameters = parameters
         securityManager.identity = context.localIdentity
+        securityManager.peerIdentity = context.peer
     }
 
     // MARK: Obstacles
