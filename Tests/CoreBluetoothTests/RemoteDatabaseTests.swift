@@ -44,7 +44,7 @@ struct RemoteDatabaseTests {
             for (object, characteristic) in zip(service.characteristics ?? [], characteristics) {
                 let descriptor = DiscoveredDescriptor(uuid: "2902", handle: characteristic.endHandle)
                 try database.add([descriptor], to: object)
-                database.setNotifying(true, of: object)
+                try database.setNotifying(true, of: object)
             }
         }
         return database
