@@ -24,8 +24,8 @@ extension RemotePeripheral {
     ///   - again: whether to pair even if the devices are bonded. The new bond is at least as strong as the one that it
     ///     replaces. If no bond resolves the peer's private address, the peer may be a bonded device that was reset.
     ///     If ``/BluetoothHost/SecurityPolicy/bondReplacement`` is `whenConsented`, the new bond then replaces the one
-    ///     with the identity that the peer gives, unless that device is connected. If there is a pairing delegate, it is
-    ///     asked first. Any device can give that identity, so set this only if a person wants to pair.
+    ///     with the identity that the peer gives, unless that device is connected. A pairing delegate is asked first.
+    ///     Any device can give that identity, so set this only if a person wants to pair.
     ///   - policy: for this link, in place of the adapter's.
     /// - Returns: the strength of the key.
     /// - Throws: ``BLEError/security(_:)``; with ``/BluetoothHost/SecurityError/keyMissing`` if the peer does not have

@@ -76,8 +76,9 @@ extension BluetoothHost {
     /// - Parameters:
     ///   - required: the strength that the key must have.
     ///   - pairsAgain: whether the devices pair even if they are bonded. The new bond replaces the existing one after
-    ///     the pairing. As the central, the call also is the consent to replace the bond of a device that is not
-    ///     connected, if the peer is at a private address that no bond resolves and gives the identity of that device.
+    ///     the pairing. As the central, the call also consents to replace the bond of another device. This is for a
+    ///     peer at a private address that no bond resolves. The other device must not be connected, and the peer must
+    ///     give its identity.
     ///   - policy: a policy for this link; nil to keep the present one.
     /// - Returns: the strength of the link's key. Returns at once if the link is already secure enough.
     @discardableResult

@@ -12,9 +12,9 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
 
     /// Services are no longer valid, and no longer in ``CBPeripheral/services``. The app must discover them again.
     ///
-    /// Calls for their attributes that have not ended fail with ``CBError/Code/invalidHandle``. The peripheral names the
-    /// handles that have changed, which may be a part of a service. Writes without a response to attributes in these
-    /// handles are not sent if they still wait in the host. Those to other attributes of the services are.
+    /// Calls for their attributes that have not ended fail with ``CBError/Code/invalidHandle``. The peripheral names
+    /// the handles that have changed, which may be a part of a service. Writes without a response to attributes in
+    /// these handles are not sent if they still wait in the host. Those to other attributes of the services are.
     func peripheral(_ peripheral: CBPeripheral, didModifyServices invalidatedServices: [CBService])
 
     /// Never called; see ``peripheral(_:didReadRSSI:error:)``.

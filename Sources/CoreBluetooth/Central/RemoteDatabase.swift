@@ -47,9 +47,9 @@ struct RemoteDatabase {
 
     // MARK: Discovery
 
-    // Each `add` removes the objects that the peripheral no longer has, with all that they contain: those that were not
-    // found again although all were looked for, and those in whose place another one was found. The place of a service
-    // is its first handle, that of a characteristic the handle of its value. Included services that were not found again
+    // Each `add` removes the objects that the peripheral no longer has, with all that they contain. They were not found
+    // again although all were looked for, or another one was found in their place. The place of a service is its first
+    // handle, and that of a characteristic is the handle of its value. Included services that were not found again
     // stay, because other services may include them.
 
     /// Adds services to those found before.

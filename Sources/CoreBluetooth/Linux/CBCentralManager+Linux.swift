@@ -36,8 +36,8 @@ public struct CBConnectionChange: Sendable {
     public let peripheral: CBPeripheral
     /// The kind of the change.
     public let kind: Kind
-    /// The number of the app's requests to connect that the change answers: all until then, except those for the
-    /// connection that follows the one that has ended.
+    /// The number of the app's requests to connect that the change answers. The end of a connection does not answer the
+    /// requests for the next one.
     let answeredRequests: UInt64
 }
 
@@ -80,8 +80,8 @@ extension CBCentralManager {
 
         /// Connects, and waits for the connection. Cancelling the task ends the attempt.
         ///
-        /// If an earlier connection is still ending, this one begins after it. What is still reported of the earlier
-        /// one does not end the wait.
+        /// If an earlier connection is still ending, this one begins after it. Reports about the earlier one do
+        /// not end the wait.
         ///
         /// - Parameters:
         ///   - peripheral: a peripheral of this manager.

@@ -180,8 +180,8 @@ extension LinkSecurityEngine {
     ///
     /// The app cannot know the identity of a peer at a private address that no bond resolves. A bonded device that was
     /// reset has such an address, because it has another key for its addresses. So the app consents if it has asked for
-    /// a new pairing, this one has served its call, and the key is one that the call accepts. A peer that was recognized
-    /// must not replace the bond of another one.
+    /// a new pairing, this one has served its call, and the call accepts the key. A peer that was recognized must not
+    /// replace the bond of another one.
     private func consentsToReplacement(afterPairing work: CompletedPairing) -> Bool {
         role == .central && work.peer.kind == .resolvablePrivate
             && work.waiting.contains { call in

@@ -20,8 +20,8 @@ enum SecurityEffect: Equatable {
     case unknownEncryption
     /// Log that the controller has not reported within 40 s whether the link is encrypted.
     case unreportedEncryption
-    /// The encryption has failed of a link on which this host uses a private address: have the addresses of this host
-    /// replaced, once for each link (Vol 3, Part C, 10.6).
+    /// Have the private addresses of this host replaced, once for each link. The link uses one, and its encryption has
+    /// failed (Vol 3, Part C, 10.6).
     case discardPrivateAddress
     /// Ask the app. Without a pairing handler, call ``LinkSecurityEngine/unanswered(_:_:)`` in an input of its own.
     case ask(PairingInquiry, number: UInt64)

@@ -92,8 +92,8 @@ final class HostCentral: CentralBackend, HostMember {
         /// The number of the last change of services of any peripheral.
         var lastChange: UInt64 = 0
         var eventFilter: ConnectionEventFilter?
-        /// The links that were made while the app observed connections, and whose connection was not reported, because
-        /// the peripheral does not match the filter as far as its services are known.
+        /// The links that were made while the app observed connections, and were not reported. The peripherals do not
+        /// match the filter as far as their services are known.
         var unreportedLinks: Set<LinkIdentifier> = []
         /// The connections that have failed, by their peripherals, until the manager has handled the failure or the app
         /// tries again. Cancelling such a connection is still answered.
