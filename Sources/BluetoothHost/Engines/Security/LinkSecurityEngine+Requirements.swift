@@ -65,8 +65,6 @@ extension LinkSecurityEngine {
     private mutating func cancelWork(_ context: inout SecurityContext) {
         switch state {
         case .requesting(let work) where work.initiative != .peer:
-            // The time of a verification that was put off may have come meanwhile.
-            verifiesWhenSettled = true
             perform(securityManager.cancel(.unspecifiedReason), &context)
         case .pairing(let work) where work.initiative != .peer:
             perform(securityManager.cancel(.unspecifiedReason), &context)

@@ -20,12 +20,15 @@ extension LinkSecurityEngine {
         }
     }
 
-    /// Requests the verification that was put off, if its time has come. If something else is in progress, its end
-    /// decides.
+    /// Requests the verification that was put off, if its time has come. It also follows a Security Request that an app
+    /// cancels. If something else is in progress, its end decides.
     mutating func retryVerification(_ context: SecurityContext) {
         guard let retry = verificationRetry, retry <= context.now else { return }
         verificationRetry = nil
-        if case .settled = state { verifiesWhenSettled = true }
+        switch state {
+        case .settled, .requesting: verifiesWhenSettled = true
+        case .encrypting, .pairing, .awaitingBondDecision, .awaitingConsent, .ending, .ended: break
+        }
     }
 
     /// As the peripheral: the time before a Security Request may be sent after a failed pairing with the peer (Vol 3,
