@@ -57,7 +57,7 @@ extension PairingFailure {
         switch self {
         case .ended(let reason): "\(reason.text), reported by this device"
         case .endedByPeer(let reason): "\(reason.text), reported by the peer"
-        case .timedOut: "the pairing was not finished in time"
+        case .timedOut: "no answer came within 30 seconds, or a passkey was not typed within 5 minutes"
         case .encryptionFailed: "the link could not be encrypted with the new key"
         case .linkEnded: "the link has ended"
         }
